@@ -1,0 +1,82 @@
+#include "element/block.h"
+
+#include <cassert>
+
+namespace headrace {
+
+std::string_view Cell::string(size_t i) const {
+  if (shape.rank() == 0) return string();
+  const auto* offsets = reinterpret_cast<const int64_t*>(data);
+  const auto* base = reinterpret_cast<const char*>(offsets + shape.items() + 1);
+  return {base + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
+}
+
+Block::Block(SchemaPtr schema)
+    : schema_(std::move(schema)), arena_(std::make_shared<Arena>()), columns_(schema_->size()) {}
+
+void Block::AppendRow(Provenance provenance, std::span<const Cell> cells) {
+  assert(cells.size() == columns_.size());
+  for (size_t i = 0; i < cells.size(); ++i) columns_[i].push_back(cells[i]);
+  provenance_.push_back(std::move(provenance));
+  if (!ends_.empty()) ends_.push_back(RowEnd::kLive);
+}
+
+void Block::Filter(size_t row) {
+  if (ends_.empty()) ends_.assign(rows(), RowEnd::kLive);
+  ends_[row] = RowEnd::kFiltered;
+}
+
+void Block::Fail(size_t row, absl::Status status) {
+  if (ends_.empty()) ends_.assign(rows(), RowEnd::kLive);
+  ends_[row] = RowEnd::kFailed;
+  failures_.push_back({provenance_[row].empty() ? Run{} : provenance_[row].front(), std::move(status)});
+}
+
+void Block::FailRecord(const Run& record, absl::Status status) {
+  settled_.push_back(record);
+  failures_.push_back({record, std::move(status)});
+}
+
+void Block::Compact() {
+  if (ends_.empty()) return;
+  size_t kept = 0;
+  for (size_t row = 0; row < ends_.size(); ++row) {
+    if (ends_[row] != RowEnd::kLive) {
+      for (const Run& run : provenance_[row]) AppendRun(settled_, run);
+      continue;
+    }
+    if (kept != row) {
+      for (auto& column : columns_) column[kept] = column[row];
+      provenance_[kept] = std::move(provenance_[row]);
+    }
+    ++kept;
+  }
+  for (auto& column : columns_) column.resize(kept);
+  provenance_.resize(kept);
+  ends_.clear();
+}
+
+Cell MakeBytesCell(Arena& arena, std::string_view value) {
+  std::byte* data = arena.AllocatePacked(value.size(), 1);
+  if (!value.empty()) std::memcpy(data, value.data(), value.size());
+  return {data, value.size(), Shape()};
+}
+
+Cell MakeBytesCell(Arena& arena, std::span<const std::string_view> values, Shape shape) {
+  assert(static_cast<size_t>(shape.items()) == values.size() && shape.rank() > 0);
+  size_t total = (values.size() + 1) * sizeof(int64_t);
+  for (std::string_view v : values) total += v.size();
+  std::byte* data = arena.AllocatePacked(total, alignof(int64_t));
+  auto* offsets = reinterpret_cast<int64_t*>(data);
+  auto* bytes = reinterpret_cast<char*>(offsets + values.size() + 1);
+  int64_t at = 0;
+  offsets[0] = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].empty()) std::memcpy(bytes + at, values[i].data(), values[i].size());
+    at += static_cast<int64_t>(values[i].size());
+    offsets[i + 1] = at;
+  }
+  return {data, total, shape};
+}
+
+}  // namespace headrace

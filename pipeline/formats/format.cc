@@ -1,0 +1,52 @@
+#include "pipeline/formats/format.h"
+
+#include <cassert>
+
+#include "common/nearest.h"
+#include "common/status.h"
+
+namespace headrace {
+
+absl::StatusOr<std::vector<v1::Split>> Format::Splits(FileSystem&, const FileInfo& file, const SplitOptions&) {
+  std::vector<v1::Split> out;
+  if (file.size == 0) return out;
+  v1::Split& split = out.emplace_back();
+  split.set_path(file.path);
+  split.set_end(file.size);
+  split.set_file_size(file.size);
+  split.set_file_mtime_ns(file.mtime_ns);
+  return out;
+}
+
+absl::StatusOr<std::vector<v1::Split>> Format::SplitsWithoutFiles(const SplitOptions&) {
+  return Internal("this format reads files");
+}
+
+FormatSpec& FormatRegistry::Insert(FormatSpec spec) {
+  const std::string name = spec.name;
+  auto [it, inserted] = formats_.emplace(name, std::move(spec));
+  assert(inserted && "two formats with one name");
+  (void)inserted;
+  return it->second;
+}
+
+absl::StatusOr<const FormatSpec*> FormatRegistry::Find(std::string_view name) const {
+  if (auto it = formats_.find(name); it != formats_.end()) return &it->second;
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& [known, spec] : formats_) {
+    list += (names.empty() ? "" : ", ") + known;
+    names.push_back(known);
+  }
+  const std::string nearest = NearestWord(name, names);
+  return InvalidArgument("unknown format '{}'{} (known: {})", name,
+                         nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), list);
+}
+
+std::vector<const FormatSpec*> FormatRegistry::All() const {
+  std::vector<const FormatSpec*> out;
+  for (const auto& [name, spec] : formats_) out.push_back(&spec);
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,4 @@
+#include "pipeline/formats/format.h"
+namespace headrace {
+void Register_range(FormatRegistry&) {}
+}

@@ -1,0 +1,1 @@
+#include "pipeline/sources/file_system.h"
