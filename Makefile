@@ -1,0 +1,54 @@
+# The two commands of the README (demo, test) and what developers use. Each installs what it needs first; that is a
+# no-op of a few milliseconds when everything is there.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PRESET ?= dev
+BUILD := build/$(PRESET)
+PYTHON := /usr/bin/python3
+
+.PHONY: demo test build release deps format lint bench test-asan test-tsan fuzz clean help
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: deps  ## build, start a cluster on this machine, stream two epochs of real photographs
+	@cmake --preset release > /dev/null && cmake --build --preset release -j$(JOBS) --target headrace
+	@scripts/demo.sh build/release
+
+test: build  ## build everything and run every test
+	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) --no-tests=error
+
+build: deps  ## build everything (PRESET=dev|release|asan|tsan)
+	@cmake --preset $(PRESET) > /dev/null
+	@cmake --build --preset $(PRESET) -j$(JOBS)
+
+release:  ## build everything as it ships
+	@$(MAKE) build PRESET=release
+
+deps:
+	@scripts/install-deps.sh
+
+test-asan:  ## unit and end-to-end tests under AddressSanitizer and UBSan
+	@$(MAKE) build PRESET=asan
+	@ASAN_OPTIONS=detect_leaks=1 ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
+
+test-tsan:  ## unit and end-to-end tests under ThreadSanitizer
+	@$(MAKE) build PRESET=tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/cmake/tsan.supp halt_on_error=1" ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
+
+fuzz:  ## build the fuzz targets and run each for FUZZ_SECONDS (default 30)
+	@scripts/fuzz.sh
+
+format:  ## rewrite the sources in the house style
+	@scripts/install-deps.sh --lint
+	@git ls-files '*.cc' '*.h' | xargs -P$(JOBS) -n 20 $(shell command -v clang-format-19 || echo clang-format) -i
+
+lint:  ## clang-format (check only), clang-tidy on what changed, the arrows
+	@scripts/install-deps.sh --lint
+	@scripts/lint.sh $(BUILD)
+
+bench: release  ## run the benchmark suites (SUITE=transport,images)
+	@bench/run --suite $(or $(SUITE),transport,images)
+
+clean:  ## remove the build tree
+	rm -rf build
