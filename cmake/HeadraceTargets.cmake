@@ -1,12 +1,13 @@
 # Four functions say all that a room's CMakeLists.txt needs to say.
 include(GoogleTest)
 
-# headrace_library(NAME SOURCES a.cc ... DEPS lib ...): one static library per folder, target hr_NAME.
+# headrace_library(NAME SOURCES a.cc ... DEPS lib ... [PRIVATE lib ...]): one static library per folder, target hr_NAME.
+# PRIVATE: libraries that only the .cc files include.
 function(headrace_library name)
-  cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(A "" "" "SOURCES;DEPS;PRIVATE" ${ARGN})
   add_library(hr_${name} STATIC ${A_SOURCES})
   target_include_directories(hr_${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_link_libraries(hr_${name} PUBLIC ${A_DEPS})
+  target_link_libraries(hr_${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE})
 endfunction()
 
 # headrace_test(NAME SOURCES a_test.cc ... DEPS lib ... [LABELS l ...] [TIMEOUT s]): one gtest binary, one ctest entry.
