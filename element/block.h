@@ -81,6 +81,7 @@ class Block {
   std::vector<Run>& settled() { return settled_; }
   const std::vector<Run>& settled() const { return settled_; }
   std::vector<RowFailure>& failures() { return failures_; }
+  const std::vector<RowFailure>& failures() const { return failures_; }
 
   // Bytes that this block keeps alive.
   size_t bytes() const { return arena_->bytes() + rows() * columns_.size() * sizeof(Cell); }
