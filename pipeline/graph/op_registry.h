@@ -24,6 +24,10 @@ struct OpSpec {
   // When set, a bare scalar or list is this parameter: `take: 100`, `select: [image]`; also Python's positional order
   // starts with it.
   std::string bare_param;
+  // Part of every fingerprint: raised when the same parameters start to give other records.
+  int version = 1;
+  // Made by optimizer passes only; a pipeline may not name it, and the docs do not list it.
+  bool internal = false;
   std::function<absl::StatusOr<std::unique_ptr<Op>>(const v1::ValueMap&)> make;
 };
 

@@ -1,0 +1,192 @@
+#include "pipeline/graph/graph.h"
+
+#include <set>
+
+#include "common/status.h"
+#include "pipeline/graph/fingerprint.h"
+
+namespace headrace {
+namespace {
+
+const v1::Value* Find(const v1::ValueMap& params, std::string_view name) {
+  for (const v1::NamedValue& entry : params.entries()) {
+    if (entry.name() == name) return &entry.value();
+  }
+  return nullptr;
+}
+
+std::string StepWhere(const std::string& location, size_t written_index) {
+  return fmt::format("{}{}step {}", location, location.empty() ? "" : ": ", written_index + 1);
+}
+
+std::string StepWhere(const std::string& location, size_t written_index, std::string_view op) {
+  return fmt::format("{} '{}'", StepWhere(location, written_index), op);
+}
+
+absl::Status CheckFields(const Schema& schema) {
+  std::set<std::string_view> seen;
+  for (const Field& field : schema.fields()) {
+    if (field.name.empty()) return InvalidArgument("a field of its output has no name");
+    if (!seen.insert(field.name).second)
+      return InvalidArgument("its output has two fields named '{}'", field.name);
+  }
+  return absl::OkStatus();
+}
+
+// Makes and binds the op of `planned`; everything of the node but seed and fingerprint.
+absl::StatusOr<Node> MakeNode(const PlannedStep& planned, const OpSpec& spec, const Schema& input) {
+  Node node;
+  node.written_index = planned.written_index;
+  node.op = spec.name;
+  node.location = planned.step.location();
+  HR_ASSIGN_OR_RETURN(node.params, CanonicalParams(spec.params, planned.step.params()));
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Op> op, spec.make(planned.step.params()));
+  HR_ASSIGN_OR_RETURN(Schema output, op->Bind(input));
+  HR_RETURN_IF_ERROR(CheckFields(output));
+  node.output = std::make_shared<const Schema>(std::move(output));
+  node.traits = op->traits();
+  node.stateless = dynamic_cast<const StatelessOp*>(op.get());
+  node.stateful = dynamic_cast<const StatefulOp*>(op.get());
+  if ((node.stateless == nullptr) == (node.stateful == nullptr)) {
+    return Internal("its code is neither a stateless nor a stateful step");
+  }
+  node.code = std::move(op);
+  return node;
+}
+
+std::string SourceFingerprint(const v1::Source& source, std::string_view dataset_version) {
+  return Fingerprint()
+      .Add("source")
+      .Add(source.format())
+      .Add(source.params())
+      .Add(dataset_version)
+      .Hex();
+}
+
+// The fingerprint of `node` after a stream with fingerprint `before`. A random step's draws hang on
+// the seed and on its position, so these count too; for any other step the pipeline's seed changes
+// nothing.
+std::string NodeFingerprint(const std::string& before, const Node& node, int version) {
+  Fingerprint out;
+  out.Add(before).Add(node.op).Add(static_cast<uint64_t>(version)).Add(node.params);
+  if (node.traits.random) out.Add("random").Add(node.seed).Add(uint64_t{node.written_index});
+  return out.Hex();
+}
+
+// A person may not write the steps that only the optimizer makes.
+absl::Status CheckWritten(const v1::PipelineDef& def, const OpRegistry& ops) {
+  for (int i = 0; i < def.steps_size(); ++i) {
+    const v1::Step& step = def.steps(i);
+    absl::StatusOr<const OpSpec*> spec = ops.Find(step.op());
+    const std::string where = StepWhere(step.location(), static_cast<size_t>(i));
+    if (!spec.ok()) return Annotate(spec.status(), where);
+    if ((*spec)->internal) {
+      return InvalidArgument("{}: '{}' is made by the optimizer, pipelines do not name it", where,
+                             step.op());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> WrittenFingerprint(const v1::PipelineDef& def, const OpRegistry& ops) {
+  Fingerprint whole;
+  whole.Add("pipeline").Add(SourceFingerprint(def.source(), {})).Add(def.seed());
+  for (const v1::Step& step : def.steps()) {
+    HR_ASSIGN_OR_RETURN(const OpSpec* spec, ops.Find(step.op()));
+    HR_ASSIGN_OR_RETURN(const v1::ValueMap params, CanonicalParams(spec->params, step.params()));
+    whole.Add(step.op()).Add(static_cast<uint64_t>(spec->version)).Add(params);
+  }
+  return whole.Hex();
+}
+
+}  // namespace
+
+Plan PlanOf(const v1::PipelineDef& def) {
+  Plan plan;
+  for (int i = 0; i < def.steps_size(); ++i)
+    plan.steps.push_back({def.steps(i), static_cast<size_t>(i)});
+  return plan;
+}
+
+std::string Node::Where() const { return StepWhere(location, written_index, op); }
+
+std::string Node::Label() const { return fmt::format("{}:{}", written_index + 1, op); }
+
+absl::StatusOr<Graph> Graph::Build(const v1::PipelineDef& def, const Schema& source_schema,
+                                   const OpRegistry& ops, std::string_view dataset_version) {
+  return BuildPlanned(def, PlanOf(def), source_schema, ops, dataset_version);
+}
+
+absl::StatusOr<Graph> Graph::BuildPlanned(const v1::PipelineDef& def, const Plan& plan,
+                                          const Schema& source_schema, const OpRegistry& ops,
+                                          std::string_view dataset_version) {
+  Graph graph;
+  graph.seed_ = def.seed();
+  graph.source_schema_ = std::make_shared<const Schema>(source_schema);
+  graph.source_fingerprint_ = SourceFingerprint(def.source(), dataset_version);
+  graph.rewrites_ = plan.rewrites;
+  HR_RETURN_IF_ERROR(CheckWritten(def, ops));
+  HR_RETURN_IF_ERROR(graph.AddNodes(plan, ops));
+  HR_ASSIGN_OR_RETURN(graph.fingerprint_, WrittenFingerprint(def, ops));
+  return graph;
+}
+
+absl::Status Graph::AddNodes(const Plan& plan, const OpRegistry& ops) {
+  SchemaPtr schema = source_schema_;
+  const std::string* before = &source_fingerprint_;
+  nodes_.reserve(plan.steps.size());  // `before` points into it
+  for (const PlannedStep& planned : plan.steps) {
+    const std::string where =
+        StepWhere(planned.step.location(), planned.written_index, planned.step.op());
+    absl::StatusOr<const OpSpec*> spec = ops.Find(planned.step.op());
+    if (!spec.ok()) {
+      return Annotate(spec.status(), StepWhere(planned.step.location(), planned.written_index));
+    }
+    absl::StatusOr<Node> made = MakeNode(planned, **spec, *schema);
+    if (!made.ok()) return Annotate(made.status(), where);
+    Node& node = nodes_.emplace_back(*std::move(made));
+    const v1::Value* own_seed = Find(node.params, "seed");
+    const bool has_own = own_seed != nullptr && own_seed->kind_case() == v1::Value::kInteger;
+    node.seed = has_own ? static_cast<uint64_t>(own_seed->integer()) : seed_;
+    node.fingerprint = NodeFingerprint(*before, node, (*spec)->version);
+    if (absl::Status s = Note(node); !s.ok()) return Annotate(s, where);
+    before = &node.fingerprint;
+    schema = node.output;
+  }
+  return absl::OkStatus();
+}
+
+// What the node means for the whole graph, and where it may not stand.
+absl::Status Graph::Note(const Node& node) {
+  if (node.op == "repeat") {
+    if (repeats_) return InvalidArgument("the pipeline repeats already; multiply the counts");
+    if (batched_ || needs_single_task_) {
+      return InvalidArgument("repeat comes before batch, padded_batch, take and skip: move it up");
+    }
+    const v1::Value* count = Find(node.params, "count");
+    if (count == nullptr || count->kind_case() != v1::Value::kInteger || count->integer() < 1) {
+      return InvalidArgument("count: expected an integer of at least 1");
+    }
+    repeats_ = true;
+    passes_ = static_cast<uint64_t>(count->integer());
+  }
+  if (node.op == "shard") has_shard_hint_ = true;
+  needs_single_task_ = needs_single_task_ || node.traits.global_order;
+  batched_ = batched_ || node.traits.emits_batches;
+  return absl::OkStatus();
+}
+
+std::vector<Segment> Graph::segments() const {
+  std::vector<Segment> out;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const bool stateful = nodes_[i].stateful != nullptr;
+    if (stateful || out.empty() || out.back().stateful) {
+      out.push_back({stateful, i, i + 1});
+    } else {
+      out.back().end = i + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace headrace
