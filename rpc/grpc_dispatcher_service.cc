@@ -1,0 +1,94 @@
+#include "rpc/grpc_dispatcher_service.h"
+
+#include <exception>
+#include <utility>
+
+#include "common/status.h"
+#include "headrace/v1/dispatcher.grpc.pb.h"
+#include "rpc/grpc_status.h"
+
+namespace headrace {
+namespace {
+
+class GrpcDispatcherService final : public v1::Dispatcher::Service {
+ public:
+  GrpcDispatcherService(DispatcherHandler& handler, const Clock& clock, CallObserver observer)
+      : handler_(handler), clock_(clock), observer_(std::move(observer)) {}
+
+  grpc::Status OpenJob(grpc::ServerContext*, const v1::OpenJobRequest* request,
+                       v1::OpenJobReply* reply) override {
+    return Handle("OpenJob", &DispatcherHandler::OpenJob, *request, *reply);
+  }
+  grpc::Status StartEpoch(grpc::ServerContext*, const v1::StartEpochRequest* request,
+                          v1::StartEpochReply* reply) override {
+    return Handle("StartEpoch", &DispatcherHandler::StartEpoch, *request, *reply);
+  }
+  grpc::Status ClientBeat(grpc::ServerContext*, const v1::ClientBeatRequest* request,
+                          v1::ClientBeatReply* reply) override {
+    return Handle("ClientBeat", &DispatcherHandler::ClientBeat, *request, *reply);
+  }
+  grpc::Status CloseClient(grpc::ServerContext*, const v1::CloseClientRequest* request,
+                           v1::CloseClientReply* reply) override {
+    return Handle("CloseClient", &DispatcherHandler::CloseClient, *request, *reply);
+  }
+  grpc::Status RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
+                              v1::RegisterWorkerReply* reply) override {
+    return Handle("RegisterWorker", &DispatcherHandler::RegisterWorker, *request, *reply);
+  }
+  grpc::Status WorkerBeat(grpc::ServerContext*, const v1::WorkerBeatRequest* request,
+                          v1::WorkerBeatReply* reply) override {
+    return Handle("WorkerBeat", &DispatcherHandler::WorkerBeat, *request, *reply);
+  }
+  grpc::Status LeaseSplits(grpc::ServerContext*, const v1::LeaseSplitsRequest* request,
+                           v1::LeaseSplitsReply* reply) override {
+    return Handle("LeaseSplits", &DispatcherHandler::LeaseSplits, *request, *reply);
+  }
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                        v1::ListJobsReply* reply) override {
+    return Handle("ListJobs", &DispatcherHandler::ListJobs, *request, *reply);
+  }
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest* request,
+                           v1::ListWorkersReply* reply) override {
+    return Handle("ListWorkers", &DispatcherHandler::ListWorkers, *request, *reply);
+  }
+  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request,
+                         v1::CancelJobReply* reply) override {
+    return Handle("CancelJob", &DispatcherHandler::CancelJob, *request, *reply);
+  }
+  grpc::Status DrainWorker(grpc::ServerContext*, const v1::DrainWorkerRequest* request,
+                           v1::DrainWorkerReply* reply) override {
+    return Handle("DrainWorker", &DispatcherHandler::DrainWorker, *request, *reply);
+  }
+
+ private:
+  template <typename Request, typename Reply>
+  grpc::Status Handle(std::string_view method,
+                      absl::StatusOr<Reply> (DispatcherHandler::*handle)(const Request&),
+                      const Request& request, Reply& reply) {
+    const absl::Duration started = clock_.Steady();
+    absl::StatusOr<Reply> answer = absl::UnknownError("");
+    try {
+      answer = (handler_.*handle)(request);
+    } catch (const std::exception& error) {
+      answer = Internal("{}: {}", method, error.what());
+    }
+    if (observer_) observer_(method, clock_.Steady() - started, answer.status().code());
+    if (!answer.ok()) return ToGrpcStatus(answer.status());
+    reply = *std::move(answer);
+    return grpc::Status::OK;
+  }
+
+  DispatcherHandler& handler_;
+  const Clock& clock_;
+  const CallObserver observer_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeGrpcDispatcherService(DispatcherHandler& handler,
+                                                         const Clock& clock,
+                                                         CallObserver observer) {
+  return std::make_unique<GrpcDispatcherService>(handler, clock, std::move(observer));
+}
+
+}  // namespace headrace
