@@ -1,0 +1,52 @@
+// The one binary. Parses the command line, runs one command, turns its status into one line and an exit code.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "cli/command.h"
+#include "common/status.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+int Report(const absl::Status& status) {
+  if (status.ok()) return 0;
+  // The message says what, where and what to do; the code's name only adds noise for a person.
+  std::string message(status.message());
+  for (char& c : message) {
+    if (c == '\n') c = ' ';
+  }
+  std::fprintf(stderr, "headrace: %s\n", message.c_str());
+  return headrace::IsUsageError(status) ? kUsage : kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Headrace: disaggregated data preprocessing for machine-learning training", "headrace");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "headrace " HEADRACE_VERSION);
+
+  headrace::CommandList commands;
+  headrace::RegisterAll_commands(commands);
+  std::vector<std::pair<CLI::App*, std::unique_ptr<headrace::Command>>> declared;
+  for (const headrace::CommandEntry& entry : commands.entries()) {
+    CLI::App* sub = app.add_subcommand(entry.name, entry.help);
+    declared.emplace_back(sub, entry.make());
+    declared.back().second->Declare(*sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::fprintf(stderr, "headrace: %s (headrace --help lists the commands)\n", error.what());
+    return kUsage;
+  }
+  for (auto& [sub, command] : declared) {
+    if (sub->parsed()) return Report(command->Run());
+  }
+  return kUsage;
+}
