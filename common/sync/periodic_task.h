@@ -1,0 +1,44 @@
+// Calls a function every period on its own named thread: lease expiry, heartbeats, compaction. Runs
+// never overlap. Owned by the class whose duty it is, as its last member. What the function throws
+// is logged; the next run comes.
+#pragma once
+
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/sync/thread.h"
+
+namespace headrace {
+
+class PeriodicTask {
+ public:
+  // The first run is one period from now (TriggerNow() for an earlier one); the period is counted
+  // from the end of a run.
+  PeriodicTask(std::string name, absl::Duration period, absl::AnyInvocable<void()> function);
+  ~PeriodicTask();  // Stop()
+  PeriodicTask(const PeriodicTask&) = delete;
+  PeriodicTask& operator=(const PeriodicTask&) = delete;
+
+  // A run as soon as the thread is free, then the period again. Calls during one run make one more
+  // run.
+  void TriggerNow();
+
+  // No run begins after this; waits for the one that is going on. Not from the function itself.
+  void Stop();
+
+ private:
+  void Run();
+
+  const std::string name_;
+  const absl::Duration period_;
+  absl::AnyInvocable<void()> function_;  // the thread's
+  absl::Mutex mutex_;
+  bool triggered_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  Thread thread_;
+};
+
+}  // namespace headrace
