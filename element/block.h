@@ -35,9 +35,8 @@ struct Cell {
   }
 };
 
-// Why a row left the stream without becoming output. kDropped: it is not this stream's to settle (another shard's,
-// delivered before), and leaves no trace.
-enum class RowEnd : uint8_t { kLive = 0, kFiltered, kFailed, kDropped };
+// Why a row left the stream without becoming output.
+enum class RowEnd : uint8_t { kLive = 0, kFiltered, kFailed };
 
 struct RowFailure {
   Run record;           // which record
@@ -61,19 +60,21 @@ class Block {
   std::vector<std::vector<Cell>>& columns() { return columns_; }
   const std::vector<std::vector<Cell>>& columns() const { return columns_; }
   const Provenance& provenance(size_t row) const { return provenance_[row]; }
-  Provenance& provenance(size_t row) { return provenance_[row]; }
 
   // Adds a row; cells.size() must equal the number of columns.
   void AppendRow(Provenance provenance, std::span<const Cell> cells);
 
+  // Room for `rows` rows in all.
+  void Reserve(size_t rows);
+
   // Memory for new cells. Lives as long as this block and every row taken from it.
   Arena& arena() { return *arena_; }
+  const Arena& arena() const { return *arena_; }
   const ArenaPtr& arena_ptr() const { return arena_; }
 
   // Marks a row as left out: filtered by the pipeline's own rule, or failed. It stays until Compact().
   void Filter(size_t row);
   void Fail(size_t row, absl::Status status);
-  void Drop(size_t row);
   // A record that never became a row (a damaged one in the file).
   void FailRecord(const Run& record, absl::Status status);
   bool live(size_t row) const { return ends_.empty() || ends_[row] == RowEnd::kLive; }
@@ -83,34 +84,19 @@ class Block {
   // Runs that ended here without output, so far. Travels with the block until the worker reports it.
   std::vector<Run>& settled() { return settled_; }
   const std::vector<Run>& settled() const { return settled_; }
-  // Those of settled() that ended by a failure.
-  std::vector<Run>& failed() { return failed_; }
-  const std::vector<Run>& failed() const { return failed_; }
   std::vector<RowFailure>& failures() { return failures_; }
   const std::vector<RowFailure>& failures() const { return failures_; }
 
-  // Rows change blocks without a copy of their bytes: arenas are shared. Live rows only.
-  // Cuts off the first `count` rows (count <= rows); what ended so far goes with them. The new block counts the bytes of its
-  // own cells, this one goes on to count its arena's.
-  Block TakeFront(size_t count);
-  // Moves the rows of `from`, and what ended in it, behind this block's. Same columns.
-  void Append(Block from);
-
-  // Bytes of the cells alone: what the rows would take without what else lies in their arenas.
-  size_t live_bytes() const;
   // Bytes that this block keeps alive.
   size_t bytes() const { return arena_->bytes() + rows() * columns_.size() * sizeof(Cell); }
 
  private:
-  void Mark(size_t row, RowEnd end);
-
   SchemaPtr schema_;
   ArenaPtr arena_;
   std::vector<std::vector<Cell>> columns_;
   std::vector<Provenance> provenance_;
   std::vector<RowEnd> ends_;  // empty while all rows are live
   std::vector<Run> settled_;
-  std::vector<Run> failed_;
   std::vector<RowFailure> failures_;
 };
 

@@ -1,0 +1,52 @@
+// What ended without output (settled runs, failures) on its way past a stateful step. A step that
+// keeps rows for a later block must not keep the ends of their blocks: they go out with the next
+// block that it emits, at the latest when the call returns.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "element/block.h"
+
+namespace headrace {
+
+class Ends {
+ public:
+  bool empty() const { return settled_.empty() && failures_.empty(); }
+
+  // Takes the ends of `block` over.
+  void TakeFrom(Block& block) {
+    Append(block.settled(), settled_);
+    Append(block.failures(), failures_);
+  }
+  // Hands everything to `block`.
+  void GiveTo(Block& block) {
+    Append(settled_, block.settled());
+    Append(failures_, block.failures());
+  }
+
+  // A row that leaves the stream here.
+  void Settle(const Provenance& provenance) {
+    for (const Run& run : provenance) AppendRun(settled_, run);
+  }
+  void Fail(const Provenance& provenance, absl::Status status) {
+    failures_.push_back({provenance.empty() ? Run{} : provenance.front(), std::move(status)});
+    Settle(provenance);
+  }
+
+ private:
+  template <typename T>
+  static void Append(std::vector<T>& from, std::vector<T>& to) {
+    if (to.empty()) {
+      to.swap(from);
+      return;
+    }
+    for (T& value : from) to.push_back(std::move(value));
+    from.clear();
+  }
+
+  std::vector<Run> settled_;
+  std::vector<RowFailure> failures_;
+};
+
+}  // namespace headrace
