@@ -1,0 +1,56 @@
+// A frame: what moves from a worker to a client. proto/headrace/v1/frame.proto says how its bytes
+// lie: prefix, FrameHeader, padding, payload; every column starts 64-byte aligned.
+//
+// Frame is the sending side's form: small header bytes of its own, and slices that borrow the
+// block's cells. FrameBuffer is the receiving side's form: the same bytes, contiguous. Neither is
+// thread-safe; both may move between threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace headrace {
+
+inline constexpr size_t kFrameAlignment = 64;
+inline constexpr size_t kFramePrefixBytes = 8;  // magic and header length
+inline constexpr char kFrameMagic[4] = {'H', 'R', 'F', '1'};
+// A record may have 1 GiB (architecture.md, "Limits"); the rest is for header, offsets and padding.
+// Config key: transport.max_frame_bytes.
+inline constexpr size_t kDefaultMaxFrameBytes = (size_t{1} << 30) + (size_t{16} << 20);
+inline constexpr size_t kMaxFrameHeaderBytes = size_t{32} << 20;
+
+struct FrameSlice {
+  const std::byte* data = nullptr;
+  size_t size = 0;
+};
+
+struct Frame {
+  std::string header;                               // prefix, FrameHeader, padding to 64 bytes
+  std::vector<FrameSlice> payload;                  // padding included
+  std::vector<std::shared_ptr<const void>> owners;  // keep what `payload` borrows
+  size_t bytes = 0;                                 // header and payload
+};
+
+// One received frame. `data` is kFrameAlignment-aligned and keeps its memory alive.
+struct FrameBuffer {
+  std::shared_ptr<const std::byte> data;
+  size_t size = 0;
+};
+
+// Bytes needed in front of something to bring `offset` to the next multiple of 64.
+inline size_t FramePadding(size_t offset) {
+  return (kFrameAlignment - offset % kFrameAlignment) % kFrameAlignment;
+}
+
+// `size` uninitialised, aligned bytes, for drivers without a pool and for tests. RESOURCE_EXHAUSTED
+// when there is no memory.
+absl::StatusOr<std::shared_ptr<std::byte>> AllocateFrameBytes(size_t size);
+// The frame's bytes written to `to`, which has room for frame.bytes.
+void CopyFrame(const Frame& frame, std::byte* to);
+
+}  // namespace headrace
