@@ -17,9 +17,12 @@ absl::StatusOr<v1::Value> Through(const v1::Value& value) {
   return ToValue(out);
 }
 
-absl::StatusOr<v1::Value> Convert(ParamType type, const v1::Value& value) {
-  if (value.kind_case() == v1::Value::kNone) return value;
-  switch (type) {
+}  // namespace
+
+absl::StatusOr<v1::Value> CanonicalValue(const ParamSpec& spec, const v1::Value& value) {
+  const bool nullable = !spec.required && spec.default_value.kind_case() == v1::Value::kNone;
+  if (nullable && value.kind_case() == v1::Value::kNone) return value;
+  switch (spec.type) {
     case ParamType::kBool:
       return Through<bool>(value);
     case ParamType::kInt:
@@ -40,8 +43,6 @@ absl::StatusOr<v1::Value> Convert(ParamType type, const v1::Value& value) {
   return Internal("parameter of an unknown type");
 }
 
-}  // namespace
-
 absl::StatusOr<v1::ValueMap> CanonicalParams(const std::vector<ParamSpec>& specs,
                                              const v1::ValueMap& given) {
   HR_RETURN_IF_ERROR(CheckNames(specs, given));
@@ -51,7 +52,7 @@ absl::StatusOr<v1::ValueMap> CanonicalParams(const std::vector<ParamSpec>& specs
     for (const v1::NamedValue& entry : given.entries()) {
       if (entry.name() == spec.name) value = &entry.value();
     }
-    absl::StatusOr<v1::Value> converted = Convert(spec.type, *value);
+    absl::StatusOr<v1::Value> converted = CanonicalValue(spec, *value);
     if (!converted.ok()) return Annotate(converted.status(), spec.name);
     v1::NamedValue* entry = out.add_entries();
     entry->set_name(spec.name);

@@ -12,9 +12,12 @@
 
 namespace headrace {
 
-// The parameters that `given` means: in the order of `specs`, each converted to its declared type
-// (1 where a float is asked becomes 1.0, a single value a list), defaults filled in. Errors as
-// ParamSet::Parse.
+// `given` as a value of the declared type: 1 where a float is asked becomes 1.0, a single value a
+// list. Null only where the default is null. Errors as FromValue.
+absl::StatusOr<v1::Value> CanonicalValue(const ParamSpec& spec, const v1::Value& given);
+
+// The parameters that `given` means: in the order of `specs`, each in its declared type, defaults
+// filled in. Errors as ParamSet::Parse.
 absl::StatusOr<v1::ValueMap> CanonicalParams(const std::vector<ParamSpec>& specs,
                                              const v1::ValueMap& given);
 
