@@ -35,6 +35,8 @@ class LeasePuller {
   void Wake() { exhausted_ = false; }
 
   bool exhausted() const { return exhausted_; }
+  // A failed request waits for its next try.
+  bool retrying() const { return unanswered_ && !in_flight_; }
   bool outstanding() const { return in_flight_; }
 
  private:

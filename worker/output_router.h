@@ -1,0 +1,51 @@
+// Shares a task's finished blocks out over the client streams that have credit, in turn. Thread-safe: streams come and go on transport
+// threads, the send loop pumps.
+//
+// A block is taken from the task only when a stream can take it, so back-pressure reaches the engine, and a block
+// is never lost between the two.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "pipeline/engine/output_queue.h"
+#include "transport/frame_stream.h"
+
+namespace headrace {
+
+class OutputRouter {
+ public:
+  OutputRouter(uint64_t task, uint64_t epoch) : task_(task), epoch_(epoch) {}
+
+  void SetBatched(bool batched) { batched_ = batched; }
+
+  void Add(std::shared_ptr<FrameStream> stream);
+  // Takes the stream out; how many frames it was given.
+  uint64_t Remove(const FrameStream* stream);
+  // Ends every stream with `status`.
+  void CloseAll(const absl::Status& status);
+
+  // Moves blocks while there are some and a stream is writable. An error is a frame that cannot be made (too large: it names the limit).
+  absl::Status Pump(OutputQueue& output);
+
+ private:
+  struct Line {
+    std::shared_ptr<FrameStream> stream;
+    uint64_t sent = 0;  // frames; the next one's sequence
+  };
+  // Position of the next writable stream at or after `next_`, or lines_.size().
+  size_t NextWritable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const uint64_t task_;
+  const uint64_t epoch_;
+  bool batched_ = false;
+  absl::Mutex mutex_;
+  std::vector<Line> lines_ ABSL_GUARDED_BY(mutex_);
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,40 @@
+// Makes a runnable task of what the dispatcher assigned: checks the pipeline again, rewrites and binds it, opens nothing yet.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "headrace/v1/dispatcher.pb.h"
+#include "pipeline/engine/task.h"
+#include "pipeline/formats/format.h"
+#include "pipeline/graph/op_registry.h"
+#include "worker/worker_config.h"
+
+namespace headrace {
+
+// Owned by the Worker; outlives its tasks. Thread-safe after construction.
+class TaskFactory {
+ public:
+  struct Deps {
+    const OpRegistry* ops;
+    const FormatRegistry* formats;
+    ComputePool* compute;
+    IoPool* io;
+    const Clock* clock;
+    std::shared_ptr<FileSystem> files;
+  };
+  TaskFactory(const WorkerConfig& config, Deps deps) : config_(config), deps_(std::move(deps)) {}
+
+  struct Made {
+    std::unique_ptr<Task> task;
+    bool batched = false;
+  };
+  // INVALID_ARGUMENT names the step that this worker cannot make (an older worker than dispatcher, say).
+  absl::StatusOr<Made> Make(const v1::TaskDef& def, TaskCallbacks callbacks) const;
+
+ private:
+  const WorkerConfig config_;
+  const Deps deps_;
+};
+
+}  // namespace headrace

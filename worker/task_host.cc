@@ -1,0 +1,119 @@
+#include "worker/task_host.h"
+
+#include <utility>
+
+#include "common/logging/logging.h"
+#include "common/status.h"
+
+namespace headrace {
+
+TaskHost::TaskHost(const v1::TaskDef& def, uint64_t worker, TaskWakers wakers)
+    : def_(def), wakers_(std::move(wakers)), router_(def.task(), def.epoch()), puller_(worker, def.task()) {}
+
+absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& def, uint64_t worker,
+                                                           const TaskFactory& factory, TaskWakers wakers) {
+  std::unique_ptr<TaskHost> host(new TaskHost(def, worker, std::move(wakers)));
+  TaskCallbacks callbacks;
+  callbacks.on_output = host->wakers_.send;
+  callbacks.on_want_leases = host->wakers_.leases;
+  callbacks.on_report = host->wakers_.beat;
+  callbacks.on_failed = host->wakers_.beat;
+  HR_ASSIGN_OR_RETURN(TaskFactory::Made made, factory.Make(def, std::move(callbacks)));
+  host->router_.SetBatched(made.batched);
+  host->task_ = std::move(made.task);
+  return host;
+}
+
+TaskHost::~TaskHost() {
+  // The engine first: its callbacks use this object.
+  task_.reset();
+  router_.CloseAll(absl::OkStatus());
+}
+
+bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout) {
+  std::optional<v1::LeaseSplitsRequest> request;
+  {
+    absl::MutexLock lock(&lease_mutex_);
+    request = puller_.Next(static_cast<uint32_t>(task_->LeasesWanted()), now);
+    if (!request) return puller_.retrying();
+  }
+  const absl::StatusOr<v1::LeaseSplitsReply> reply = dispatcher.LeaseSplits(*request, timeout);
+  LeasePuller::Answer answer;
+  {
+    absl::MutexLock lock(&lease_mutex_);
+    if (!reply.ok()) {
+      puller_.OnFailure(request->request_number(), now);
+      return true;
+    }
+    answer = puller_.OnReply(request->request_number(), *reply);
+  }
+  for (const v1::Lease& lease : answer.leases) {
+    if (absl::Status status = task_->AddLease(lease); !status.ok()) {
+      absl::MutexLock lock(&error_mutex_);
+      error_.Update(status);
+    }
+  }
+  if (answer.flush) task_->NoMoreLeases();
+  return !answer.flush && task_->LeasesWanted() > 0;
+}
+
+void TaskHost::WakeLeases() {
+  {
+    absl::MutexLock lock(&lease_mutex_);
+    puller_.Wake();
+  }
+  wakers_.leases();
+}
+
+void TaskHost::Pump() {
+  const absl::Status status = router_.Pump(task_->output());
+  if (status.ok()) return;
+  {
+    absl::MutexLock lock(&error_mutex_);
+    error_.Update(status);
+  }
+  wakers_.beat();
+}
+
+void TaskHost::AddStream(std::shared_ptr<FrameStream> stream) {
+  router_.Add(std::move(stream));
+  wakers_.send();
+}
+
+void TaskHost::RemoveStream(const FrameStream* stream, const absl::Status& why) {
+  if (router_.Remove(stream) == 0) return;  // nothing had gone out by it
+  {
+    absl::MutexLock lock(&error_mutex_);
+    error_.Update(Unavailable("task {}: the stream to a client ended ({}); frames may be lost in it",
+                                     id(), std::string_view(why.message().data(), why.message().size())));
+  }
+  wakers_.beat();
+}
+
+void TaskHost::Collect(ReportLog& log) {
+  for (v1::SplitReport& report : task_->TakeReports()) {
+    report.set_task(id());
+    log.Add(std::move(report));
+  }
+  absl::Status status = task_->status();
+  absl::MutexLock lock(&error_mutex_);
+  if (status.ok()) status = error_;
+  if (status.ok() || error_reported_) return;
+  error_reported_ = true;
+  LogWarning("task {} of job {}: {}", id(), def_.job(), OneLine(status));
+  v1::TaskError error;
+  error.set_task(id());
+  error.set_code(static_cast<uint32_t>(status.code()));
+  error.set_message(std::string(status.message()));
+  log.Add(std::move(error));
+}
+
+v1::TaskStats TaskHost::Stats() const {
+  v1::TaskStats stats = task_->Stats();
+  stats.set_task(id());
+  return stats;
+}
+
+bool TaskHost::Idle() const { return task_->Idle(); }
+
+}  // namespace headrace

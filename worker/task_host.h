@@ -1,0 +1,74 @@
+// One task on this worker: the engine's Task, the leases it asks for, and the client streams that its batches leave by.
+//
+// The TaskTable owns it. The engine's callbacks (any thread) only set flags and wake the worker's loops; the lease loop calls PullLeases,
+// the send loop Pump, the beat loop Collect. Streams come and go from transport threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "rpc/dispatcher_client.h"
+#include "worker/lease_puller.h"
+#include "worker/output_router.h"
+#include "worker/report_log.h"
+#include "worker/task_factory.h"
+
+namespace headrace {
+
+// How a host wakes the worker's loops. All quick, callable from any thread.
+struct TaskWakers {
+  std::function<void()> leases;  // a task wants leases
+  std::function<void()> send;    // a task has output, or a stream has room
+  std::function<void()> beat;    // there is something to report
+};
+
+class TaskHost {
+ public:
+  static absl::StatusOr<std::unique_ptr<TaskHost>> Create(const v1::TaskDef& def, uint64_t worker,
+                                                          const TaskFactory& factory, TaskWakers wakers);
+  ~TaskHost();  // stops the engine's task, closes the streams
+  TaskHost(const TaskHost&) = delete;
+  TaskHost& operator=(const TaskHost&) = delete;
+
+  uint64_t id() const { return def_.task(); }
+  const v1::TaskDef& def() const { return def_; }
+
+  // Lease loop: one round trip when the task wants splits. True when it should be called again soon (a retry is due).
+  bool PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout);
+  // The dispatcher says that there may be splits again.
+  void WakeLeases();
+
+  // Send loop: moves finished blocks to streams that have credit.
+  void Pump();
+  void AddStream(std::shared_ptr<FrameStream> stream);
+  // A stream ended. Frames that were under way in it may be lost; that is reported as a passing error of the task, so that the
+  // dispatcher fences it and gives its records out again.
+  void RemoveStream(const FrameStream* stream, const absl::Status& why);
+
+  // Beat loop: moves what is new into `log`.
+  void Collect(ReportLog& log);
+  v1::TaskStats Stats() const;
+  bool Idle() const;
+
+ private:
+  TaskHost(const v1::TaskDef& def, uint64_t worker, TaskWakers wakers);
+
+  const v1::TaskDef def_;
+  const TaskWakers wakers_;
+  std::unique_ptr<Task> task_;
+  OutputRouter router_;
+
+  absl::Mutex lease_mutex_;
+  LeasePuller puller_ ABSL_GUARDED_BY(lease_mutex_);
+
+  absl::Mutex error_mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(error_mutex_);  // of streams and leases
+  bool error_reported_ ABSL_GUARDED_BY(error_mutex_) = false;
+};
+
+}  // namespace headrace

@@ -1,0 +1,207 @@
+#include "worker/worker.h"
+
+#include <unistd.h>
+
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "common/logging/logging.h"
+#include "common/status.h"
+
+namespace headrace {
+namespace {
+
+constexpr absl::Duration kBeatPeriod = absl::Milliseconds(250);
+constexpr absl::Duration kLeaseRetryPeriod = absl::Milliseconds(50);
+constexpr absl::Duration kSendPeriod = absl::Seconds(1);  // only a safety net: output and credit wake it
+
+uint64_t RandomUid() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32) | device() | 1;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+}
+
+uint64_t Cores(uint64_t asked) {
+  return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Worker::Worker(const WorkerConfig& config, Deps deps)
+    : config_(config),
+      deps_(std::move(deps)),
+      uid_(RandomUid()),
+      compute_({.threads = Cores(config.compute_threads)}),
+      io_(config.io_threads),
+      factory_(config, {deps_.ops, deps_.formats, &compute_, &io_, deps_.clock, deps_.files}) {}
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config, Deps deps,
+                                                      const CancellationToken& stop) {
+  std::unique_ptr<Worker> worker(new Worker(config, std::move(deps)));
+  HR_RETURN_IF_ERROR(worker->Listen());
+  HR_RETURN_IF_ERROR(worker->RegisterUntil(stop));
+  Worker* w = worker.get();
+  w->lease_loop_ = std::make_unique<PeriodicTask>("hr-lease", kLeaseRetryPeriod, [w] { w->PullAllLeases(); });
+  w->send_loop_ = std::make_unique<PeriodicTask>("hr-send", kSendPeriod, [w] { w->PumpAll(); });
+  w->beat_loop_ = std::make_unique<PeriodicTask>("hr-beat", kBeatPeriod, [w] { w->Beat(); });
+  w->beat_loop_->TriggerNow();
+  return worker;
+}
+
+Worker::~Worker() { Shutdown(config_.shutdown_timeout); }
+
+absl::Status Worker::Listen() {
+  HR_ASSIGN_OR_RETURN(server_, StartFrameServer(config_.listen, *this));
+  address_ = config_.advertise.empty() ? server_->DialAddress(HostName()) : config_.advertise;
+  return absl::OkStatus();
+}
+
+absl::Status Worker::Register() {
+  v1::RegisterWorkerRequest request;
+  request.set_worker_uid(uid_);
+  request.set_address(address_);
+  request.add_transports("grpc");
+  request.set_host(HostName());
+  request.set_cores(static_cast<uint32_t>(compute_.threads()));
+  for (const std::string& tag : config_.tags) request.add_tags(tag);
+  HR_ASSIGN_OR_RETURN(const v1::RegisterWorkerReply reply,
+                      deps_.dispatcher->RegisterWorker(request, config_.call_timeout));
+  id_ = reply.worker();
+  LogInfo("worker {} serves on {}, dispatcher {}", reply.worker(), address_, config_.dispatcher);
+  return absl::OkStatus();
+}
+
+absl::Status Worker::RegisterUntil(const CancellationToken& stop) {
+  const absl::Duration deadline = config_.connect_timeout == absl::ZeroDuration()
+                                      ? absl::InfiniteDuration()
+                                      : deps_.clock->Steady() + config_.connect_timeout;
+  LogLimiter limiter(absl::Seconds(10));
+  while (true) {
+    const absl::Status status = Register();
+    if (status.ok() || !IsTransient(status)) return status;
+    if (deps_.clock->Steady() >= deadline) {
+      return Unavailable("no dispatcher answers at {} ({} tried): start one, or set `dispatcher` to its address",
+                         config_.dispatcher, absl::FormatDuration(config_.connect_timeout));
+    }
+    LogLimited(limiter, LogLevel::kWarning, "waiting for the dispatcher at {}: {}", config_.dispatcher,
+               OneLine(status));
+    if (stop.Wait(absl::Milliseconds(200))) {
+      return Cancelled("stopped before the dispatcher at {} answered", config_.dispatcher);
+    }
+  }
+}
+
+void Worker::Beat() {
+  absl::MutexLock lock(&beat_mutex_);
+  if (stopped_) return;
+  v1::WorkerBeatRequest request;
+  request.set_worker(id_);
+  request.set_worker_uid(uid_);
+  request.set_draining(draining_);
+  for (const auto& host : tasks_.All()) {
+    host->Collect(reports_);
+    request.add_running_tasks(host->id());
+    *request.add_stats() = host->Stats();
+  }
+  reports_.Fill(request);
+  const absl::StatusOr<v1::WorkerBeatReply> reply =
+      deps_.dispatcher->WorkerBeat(request, config_.call_timeout);
+  if (!reply.ok()) {
+    // Ride through: streams and tasks go on, reports wait.
+    LogDebug("beat: {}", OneLine(reply.status()));
+    return;
+  }
+  reports_.Acknowledge(reply->acknowledged_report());
+  if (reply->unknown_worker()) {
+    LogWarning("the dispatcher does not know worker {} any more: dropping {} tasks, registering anew",
+               id_.load(), tasks_.All().size());
+    for (const auto& host : tasks_.All()) ForgetTask(host->id());
+    reports_.Clear();
+    if (absl::Status status = Register(); !status.ok()) LogWarning("register: {}", OneLine(status));
+    return;
+  }
+  for (const v1::TaskDef& def : reply->start()) StartTask(def);
+  for (uint64_t task : reply->stop()) {
+    ForgetTask(task);
+    reports_.Drop(task);
+  }
+  for (uint64_t task : reply->wake()) {
+    if (auto host = tasks_.Find(task)) host->WakeLeases();
+  }
+  if (reply->drained()) drained_ = true;
+}
+
+void Worker::StartTask(const v1::TaskDef& def) {
+  if (tasks_.Find(def.task()) != nullptr) return;
+  TaskWakers wakers{[this] { lease_loop_->TriggerNow(); }, [this] { send_loop_->TriggerNow(); },
+                    [this] { beat_loop_->TriggerNow(); }};
+  absl::StatusOr<std::unique_ptr<TaskHost>> host = TaskHost::Create(def, id_, factory_, std::move(wakers));
+  if (!host.ok()) {
+    v1::TaskError error;
+    error.set_task(def.task());
+    error.set_code(static_cast<uint32_t>(host.status().code()));
+    error.set_message(std::string(host.status().message()));
+    beat_mutex_.AssertHeld();
+    reports_.Add(std::move(error));
+    beat_loop_->TriggerNow();
+    return;
+  }
+  tasks_.Add(std::move(*host));
+  lease_loop_->TriggerNow();
+}
+
+void Worker::ForgetTask(uint64_t task) { tasks_.Remove(task); }
+
+void Worker::PullAllLeases() {
+  bool again = false;
+  for (const auto& host : tasks_.All()) {
+    again = host->PullLeases(*deps_.dispatcher, deps_.clock->Steady(), config_.call_timeout) || again;
+  }
+  if (again && !stopped_) lease_loop_->TriggerNow();
+}
+
+void Worker::PumpAll() {
+  for (const auto& host : tasks_.All()) host->Pump();
+}
+
+absl::Status Worker::OnOpen(const v1::StreamOpen& open, std::shared_ptr<FrameStream> stream) {
+  if (stopped_) return Unavailable("worker {} is shutting down", address_);
+  auto host = tasks_.Find(open.task());
+  if (host == nullptr) {
+    // It may not have heard of the task yet (the client was told first): the client tries again.
+    return FailedPrecondition("worker {} does not run task {}", address_, open.task());
+  }
+  host->AddStream(std::move(stream));
+  return absl::OkStatus();
+}
+
+void Worker::OnWritable(FrameStream&) { send_loop_->TriggerNow(); }
+
+void Worker::OnClosed(FrameStream& stream, const absl::Status& why) {
+  if (auto host = tasks_.Find(stream.open().task())) host->RemoveStream(&stream, why);
+}
+
+void Worker::Shutdown(absl::Duration timeout) {
+  if (stopped_.exchange(true)) return;
+  const absl::Duration deadline = deps_.clock->Steady() + timeout;
+  if (beat_loop_) beat_loop_->Stop();
+  if (lease_loop_) lease_loop_->Stop();
+  if (send_loop_) send_loop_->Stop();
+  {
+    absl::MutexLock lock(&beat_mutex_);
+    v1::WorkerBeatRequest goodbye;
+    goodbye.set_worker(id_);
+    goodbye.set_worker_uid(uid_);
+    goodbye.set_leaving(true);
+    if (id_ != 0) (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));
+  }
+  if (server_) server_->Shutdown(std::max(absl::Milliseconds(100), deadline - deps_.clock->Steady()));
+  tasks_.Clear();
+}
+
+}  // namespace headrace

@@ -1,0 +1,96 @@
+// A worker: registers with the dispatcher, runs the tasks it is assigned, pulls their leases, pushes finished batches to clients.
+//
+// Threads (each owned by a member, joined by the destructor): beat (registers, beats, starts and stops tasks), lease (asks for splits),
+// send (moves finished blocks into streams), the compute and I/O pools, the transport's own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/clock.h"
+#include "common/sync/cancellation.h"
+#include "common/sync/periodic_task.h"
+#include "pipeline/engine/compute_pool.h"
+#include "pipeline/engine/io_pool.h"
+#include "rpc/dispatcher_client.h"
+#include "transport/frame_server.h"
+#include "worker/report_log.h"
+#include "worker/task_factory.h"
+#include "worker/task_table.h"
+#include "worker/worker_config.h"
+
+namespace headrace {
+
+class Worker final : private StreamHandler {
+ public:
+  struct Deps {
+    std::shared_ptr<WorkerCalls> dispatcher;
+    std::shared_ptr<FileSystem> files;
+    const OpRegistry* ops;          // these three outlive the worker
+    const FormatRegistry* formats;
+    const Clock* clock;
+  };
+  // Binds the listening address and registers. Errors: FAILED_PRECONDITION (port in use), UNAVAILABLE (no dispatcher answered within
+  // connect_timeout; the message names its address), CANCELLED (`stop` was cancelled first).
+  static absl::StatusOr<std::unique_ptr<Worker>> Start(const WorkerConfig& config, Deps deps,
+                                                       const CancellationToken& stop);
+  ~Worker() override;  // Shutdown(config.shutdown_timeout)
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Says goodbye, drops its tasks (their records are given out again), stops serving. Idempotent.
+  void Shutdown(absl::Duration timeout);
+
+  // Leaves once its tasks have nothing more to deliver; a drained worker loses nothing and has nothing made twice.
+  void Drain() { draining_ = true; }
+  bool drained() const { return drained_; }
+
+  const std::string& address() const { return address_; }  // what clients dial
+  uint64_t id() const { return id_; }
+
+ private:
+  Worker(const WorkerConfig& config, Deps deps);
+
+  absl::Status Listen();
+  absl::Status Register();
+  absl::Status RegisterUntil(const CancellationToken& stop);
+  void Beat();
+  void StartTask(const v1::TaskDef& def) ABSL_EXCLUSIVE_LOCKS_REQUIRED(beat_mutex_);
+  void ForgetTask(uint64_t task);
+  void PullAllLeases();
+  void PumpAll();
+
+  // StreamHandler: on transport threads.
+  absl::Status OnOpen(const v1::StreamOpen& open, std::shared_ptr<FrameStream> stream) override;
+  void OnWritable(FrameStream& stream) override;
+  void OnClosed(FrameStream& stream, const absl::Status& why) override;
+
+  const WorkerConfig config_;
+  const Deps deps_;
+  const uint64_t uid_;  // of this process, random
+  std::string address_;
+  std::atomic<uint64_t> id_ = 0;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> drained_ = false;
+  std::atomic<bool> stopped_ = false;
+
+  ComputePool compute_;
+  IoPool io_;
+  TaskFactory factory_;
+  TaskTable tasks_;
+  absl::Mutex beat_mutex_;  // held over a beat: reports go out in order
+  ReportLog reports_ ABSL_GUARDED_BY(beat_mutex_);
+
+  std::unique_ptr<FrameServer> server_;
+  // Last: their threads use everything above.
+  std::unique_ptr<PeriodicTask> lease_loop_;
+  std::unique_ptr<PeriodicTask> send_loop_;
+  std::unique_ptr<PeriodicTask> beat_loop_;
+};
+
+}  // namespace headrace
