@@ -34,7 +34,7 @@ test-asan:  ## unit and end-to-end tests under AddressSanitizer and UBSan
 
 test-tsan:  ## unit and end-to-end tests under ThreadSanitizer
 	@$(MAKE) build PRESET=tsan
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/cmake/tsan.supp halt_on_error=1" ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
+	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
 
 fuzz:  ## build the fuzz targets and run each for FUZZ_SECONDS (default 30)
 	@scripts/fuzz.sh

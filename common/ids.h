@@ -25,7 +25,7 @@ struct Id {
 
 using DatasetId = Id<struct DatasetTag>;
 using JobId = Id<struct JobTag>;
-using TaskId = Id<struct TaskTag>;      // one worker's part of one epoch of one job
+using TaskId = Id<struct TaskTag>;  // one worker's part of one epoch of one job
 using WorkerId = Id<struct WorkerTag>;
 using ClientId = Id<struct ClientTag>;
 using LeaseNumber = Id<struct LeaseTag>;  // only grows within a dispatcher's life and its journal's

@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// The candidate with the smallest edit distance to `word`, when that is at most max(2, a third of its length);
-// otherwise "".
+// The candidate with the smallest edit distance to `word`, when that is at most max(2, a third of
+// its length); otherwise "".
 std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace headrace

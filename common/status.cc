@@ -8,10 +8,11 @@ namespace headrace {
 
 absl::Status Annotate(const absl::Status& status, std::string_view context) {
   if (status.ok()) return status;
-  absl::Status out(status.code(), fmt::format("{}: {}", context, std::string_view(status.message().data(), status.message().size())));
-  status.ForEachPayload([&out](absl::string_view url, const absl::Cord& payload) {
-    out.SetPayload(url, payload);
-  });
+  absl::Status out(status.code(),
+                   fmt::format("{}: {}", context,
+                               std::string_view(status.message().data(), status.message().size())));
+  status.ForEachPayload(
+      [&out](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
   return out;
 }
 

@@ -7,9 +7,9 @@
 
 namespace headrace {
 
-// $HEADRACE_SHARED_DATA, else <source dir>/../shared/data (HEADRACE_SOURCE_DIR is set by ctest, else the working
-// directory); "" when that is not there. A test that gets "" must GTEST_SKIP() with the reason, and a sibling test on
-// files it makes itself must cover the same promise.
+// $HEADRACE_SHARED_DATA, else <source dir>/../shared/data (HEADRACE_SOURCE_DIR is set by ctest,
+// else the working directory); "" when that is not there. A test that gets "" must GTEST_SKIP()
+// with the reason, and a sibling test on files it makes itself must cover the same promise.
 inline std::string SharedData() {
   std::filesystem::path path;
   if (const char* given = std::getenv("HEADRACE_SHARED_DATA")) {

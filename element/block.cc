@@ -1,6 +1,8 @@
 #include "element/block.h"
 
 #include <cassert>
+#include <iterator>
+#include <utility>
 
 namespace headrace {
 
@@ -26,26 +28,33 @@ void Block::Reserve(size_t rows) {
   provenance_.reserve(rows);
 }
 
-void Block::Filter(size_t row) {
+void Block::Mark(size_t row, RowEnd end) {
   if (ends_.empty()) ends_.assign(rows(), RowEnd::kLive);
-  ends_[row] = RowEnd::kFiltered;
+  ends_[row] = end;
 }
 
+void Block::Filter(size_t row) { Mark(row, RowEnd::kFiltered); }
+
+void Block::Drop(size_t row) { Mark(row, RowEnd::kDropped); }
+
 void Block::Fail(size_t row, absl::Status status) {
-  if (ends_.empty()) ends_.assign(rows(), RowEnd::kLive);
-  ends_[row] = RowEnd::kFailed;
-  failures_.push_back({provenance_[row].empty() ? Run{} : provenance_[row].front(), std::move(status)});
+  Mark(row, RowEnd::kFailed);
+  uint64_t records = 0;
+  for (const Run& run : provenance_[row]) records += run.count;
+  failures_.push_back(
+      {records == 0 ? Run{} : provenance_[row].front(), std::move(status), records});
 }
 
 void Block::FailRecord(const Run& record, absl::Status status) {
   settled_.push_back(record);
-  failures_.push_back({record, std::move(status)});
+  failures_.push_back({record, std::move(status), record.count});
 }
 
 void Block::Compact() {
   if (ends_.empty()) return;
   size_t kept = 0;
   for (size_t row = 0; row < ends_.size(); ++row) {
+    if (ends_[row] == RowEnd::kDropped) continue;
     if (ends_[row] != RowEnd::kLive) {
       for (const Run& run : provenance_[row]) AppendRun(settled_, run);
       continue;
@@ -59,6 +68,46 @@ void Block::Compact() {
   for (auto& column : columns_) column.resize(kept);
   provenance_.resize(kept);
   ends_.clear();
+}
+
+Block Block::TakeFront(size_t count) {
+  assert(ends_.empty() && count <= rows());
+  Block front(schema_);
+  front.columns_.resize(columns_.size());
+  const auto n = static_cast<ptrdiff_t>(count);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    front.columns_[i].assign(columns_[i].begin(), columns_[i].begin() + n);
+    columns_[i].erase(columns_[i].begin(), columns_[i].begin() + n);
+  }
+  front.provenance_.assign(std::make_move_iterator(provenance_.begin()),
+                           std::make_move_iterator(provenance_.begin() + n));
+  provenance_.erase(provenance_.begin(), provenance_.begin() + n);
+  front.settled_ = std::exchange(settled_, {});
+  front.failures_ = std::exchange(failures_, {});
+  front.arena_->Adopt(arena_, front.live_bytes());
+  return front;
+}
+
+void Block::Append(Block from) {
+  assert(ends_.empty() && from.ends_.empty() && columns_.size() == from.columns_.size());
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    columns_[i].insert(columns_[i].end(), from.columns_[i].begin(), from.columns_[i].end());
+  }
+  provenance_.insert(provenance_.end(), std::make_move_iterator(from.provenance_.begin()),
+                     std::make_move_iterator(from.provenance_.end()));
+  settled_.insert(settled_.end(), from.settled_.begin(), from.settled_.end());
+  failures_.insert(failures_.end(), std::make_move_iterator(from.failures_.begin()),
+                   std::make_move_iterator(from.failures_.end()));
+  const size_t bytes = from.arena_->bytes();
+  arena_->Adopt(std::move(from.arena_), bytes);
+}
+
+size_t Block::live_bytes() const {
+  size_t total = 0;
+  for (const auto& column : columns_) {
+    for (const Cell& cell : column) total += cell.bytes;
+  }
+  return total;
 }
 
 Cell MakeBytesCell(Arena& arena, std::string_view value) {

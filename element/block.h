@@ -1,6 +1,6 @@
-// A block: some records on their way through a chain of steps, column by column. The unit of work of the engine: one
-// thread carries one block through a whole fused chain, so nothing here is locked and nothing is allocated per row
-// beyond the block's arena.
+// A block: some records on their way through a chain of steps, column by column. The unit of work
+// of the engine: one thread carries one block through a whole fused chain, so nothing here is
+// locked and nothing is allocated per row beyond the block's arena.
 #pragma once
 
 #include <cstring>
@@ -17,8 +17,9 @@
 namespace headrace {
 
 // One tensor of one row; borrows bytes that the block's arenas keep. Its dtype is the column's.
-// Numeric: items() * ItemSize bytes, C order. Scalar bytes (rank 0): the string itself. Bytes with rank > 0:
-// items()+1 little-endian int64 offsets (the first is 0), then the data (Arrow's large binary layout).
+// Numeric: items() * ItemSize bytes, C order. Scalar bytes (rank 0): the string itself. Bytes with
+// rank > 0: items()+1 little-endian int64 offsets (the first is 0), then the data (Arrow's large
+// binary layout).
 struct Cell {
   const std::byte* data = nullptr;
   size_t bytes = 0;
@@ -35,12 +36,14 @@ struct Cell {
   }
 };
 
-// Why a row left the stream without becoming output.
-enum class RowEnd : uint8_t { kLive = 0, kFiltered, kFailed };
+// Why a row left the stream without becoming output. kDropped: it is not this stream's to settle
+// (another shard's, delivered before), and leaves no trace.
+enum class RowEnd : uint8_t { kLive = 0, kFiltered, kFailed, kDropped };
 
 struct RowFailure {
-  Run record;           // which record
-  absl::Status status;  // what happened; the message names path and offset where they are known
+  Run record;            // which record; of a batch, the first
+  absl::Status status;   // what happened; the message names path and offset where they are known
+  uint64_t records = 1;  // how many ended by it: all of a batch
 };
 
 class Block {
@@ -60,6 +63,7 @@ class Block {
   std::vector<std::vector<Cell>>& columns() { return columns_; }
   const std::vector<std::vector<Cell>>& columns() const { return columns_; }
   const Provenance& provenance(size_t row) const { return provenance_[row]; }
+  Provenance& provenance(size_t row) { return provenance_[row]; }
 
   // Adds a row; cells.size() must equal the number of columns.
   void AppendRow(Provenance provenance, std::span<const Cell> cells);
@@ -72,25 +76,39 @@ class Block {
   const Arena& arena() const { return *arena_; }
   const ArenaPtr& arena_ptr() const { return arena_; }
 
-  // Marks a row as left out: filtered by the pipeline's own rule, or failed. It stays until Compact().
+  // Marks a row as left out: filtered by the pipeline's own rule, or failed. It stays until
+  // Compact().
   void Filter(size_t row);
   void Fail(size_t row, absl::Status status);
+  void Drop(size_t row);
   // A record that never became a row (a damaged one in the file).
   void FailRecord(const Run& record, absl::Status status);
   bool live(size_t row) const { return ends_.empty() || ends_[row] == RowEnd::kLive; }
   // Drops marked rows; their runs move to settled(). Steps see blocks that hold live rows only.
   void Compact();
 
-  // Runs that ended here without output, so far. Travels with the block until the worker reports it.
+  // Runs that ended here without output, so far. Travels with the block until the worker reports
+  // it.
   std::vector<Run>& settled() { return settled_; }
   const std::vector<Run>& settled() const { return settled_; }
   std::vector<RowFailure>& failures() { return failures_; }
   const std::vector<RowFailure>& failures() const { return failures_; }
 
+  // Rows change blocks without a copy of their bytes: arenas are shared. Live rows only.
+  // Cuts off the first `count` rows (count <= rows); what ended so far goes with them. The new
+  // block counts the bytes of its own cells, this one goes on to count its arena's.
+  Block TakeFront(size_t count);
+  // Moves the rows of `from`, and what ended in it, behind this block's. Same columns.
+  void Append(Block from);
+
+  // Bytes of the cells alone: what the rows would take without what else lies in their arenas.
+  size_t live_bytes() const;
   // Bytes that this block keeps alive.
   size_t bytes() const { return arena_->bytes() + rows() * columns_.size() * sizeof(Cell); }
 
  private:
+  void Mark(size_t row, RowEnd end);
+
   SchemaPtr schema_;
   ArenaPtr arena_;
   std::vector<std::vector<Cell>> columns_;

@@ -1,0 +1,271 @@
+// libjpeg reports errors by longjmp. All of that stays in this file: every call into the library
+// runs inside JpegReader::Guarded, whose lambdas hold nothing with a destructor.
+#include <cstddef>
+#include <cstdio>
+// jpeglib.h wants size_t and FILE to be there already.
+#include <jpeglib.h>
+// ... and jerror.h wants jpeglib.h.
+#include <jerror.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <string>
+
+#include "common/status.h"
+#include "pipeline/imaging/codecs.h"
+#include "pipeline/imaging/scratch.h"
+
+namespace headrace {
+namespace {
+
+// A progressive file of a few kB may hold thousands of scans, each a pass over all coefficients.
+// Real ones have about ten.
+constexpr int kMaxScans = 500;
+// Rows handed to libjpeg per call; it fills one or two of them at a time.
+constexpr int kRowsPerCall = 16;
+// Pixels decoded around a region: at the cut, chroma is upsampled as at an image's edge, which
+// reaches one pixel.
+constexpr int64_t kMargin = 2;
+
+class JpegReader {
+ public:
+  explicit JpegReader(std::string_view bytes) : bytes_(bytes) {}
+  ~JpegReader() {
+    if (created_) jpeg_destroy_decompress(&info_);
+  }
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  absl::Status Open();
+  // Sets scale, colour space and the cut; afterwards window() is what ReadWindow() gives.
+  absl::Status Start(const DecodeOptions& options);
+  absl::Status ReadWindow(uint8_t* out, int64_t channels);
+
+  ImageHeader header() const {
+    return {ImageFormat::kJpeg, info_.image_height, info_.image_width, info_.num_components};
+  }
+  const Region& window() const { return window_; }
+
+ private:
+  struct Errors : jpeg_error_mgr {
+    std::jmp_buf jump;
+  };
+
+  // False when the library gave up inside `call`; Failure() says why.
+  template <typename Call>
+  bool Guarded(Call call) {
+    if (setjmp(errors_.jump) != 0) return false;
+    call();
+    return true;
+  }
+  absl::Status Failure();
+  bool EndsWithEndMarker() const;
+  // Decodes what follows the window without keeping it: proves that the data is whole.
+  void ReadToTheEnd(uint8_t* row);
+  void ReadRows(uint8_t* out, int64_t channels, uint8_t* cmyk_row);
+
+  static JpegReader& Self(j_common_ptr info) {
+    return *static_cast<JpegReader*>(info->client_data);
+  }
+  [[noreturn]] static void OnError(j_common_ptr info);
+  static void OnMessage(j_common_ptr info, int level);
+  static void OnProgress(j_common_ptr info);
+
+  std::string_view bytes_;
+  jpeg_decompress_struct info_{};
+  Errors errors_{};
+  jpeg_progress_mgr progress_{};
+  bool created_ = false;
+  bool data_ended_ = false;  // all bytes were read and the library made up an end marker
+  bool too_many_scans_ = false;
+  Region window_;
+};
+
+void JpegReader::OnError(j_common_ptr info) { std::longjmp(Self(info).errors_.jump, 1); }
+
+// Warnings come here, with level -1. Those after which libjpeg makes pixels up are errors.
+void JpegReader::OnMessage(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  JpegReader& self = Self(info);
+  switch (self.errors_.msg_code) {
+    case JWRN_JPEG_EOF:
+      // A file that lacks nothing but its end marker still has all its pixels; with several scans
+      // nobody can tell.
+      self.data_ended_ = true;
+      if (self.info_.output_height == 0 || jpeg_has_multiple_scans(&self.info_)) OnError(info);
+      return;
+    case JWRN_HIT_MARKER:
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE:
+    case JWRN_MUST_RESYNC:
+      OnError(info);
+    default:
+      return;  // extraneous bytes between segments, odd versions: the pixels are whole
+  }
+}
+
+void JpegReader::OnProgress(j_common_ptr info) {
+  JpegReader& self = Self(info);
+  if (self.info_.input_scan_number <= kMaxScans) return;
+  self.too_many_scans_ = true;
+  OnError(info);
+}
+
+absl::Status JpegReader::Failure() {
+  if (errors_.msg_code == JERR_OUT_OF_MEMORY)
+    return ResourceExhausted("JPEG: no memory to decode it");
+  if (too_many_scans_) return DataLoss("JPEG has more than {} scans; refused", kMaxScans);
+  const size_t at = info_.src == nullptr || info_.src->bytes_in_buffer > bytes_.size()
+                        ? bytes_.size()
+                        : bytes_.size() - info_.src->bytes_in_buffer;
+  if (data_ended_) {
+    if (info_.output_height == 0) {
+      return DataLoss("JPEG ends early: its {} bytes end before the pixels begin", bytes_.size());
+    }
+    if (jpeg_has_multiple_scans(&info_)) {
+      return DataLoss("JPEG ends early: its {} bytes end in scan {}", bytes_.size(),
+                      info_.input_scan_number);
+    }
+    return DataLoss("JPEG ends early: its {} bytes end in row {} of {}", bytes_.size(),
+                    info_.output_scanline, info_.output_height);
+  }
+  char text[JMSG_LENGTH_MAX];
+  (*info_.err->format_message)(reinterpret_cast<j_common_ptr>(&info_), text);
+  return DataLoss("JPEG cannot be decoded, near byte {} of {}: {}", at, bytes_.size(), text);
+}
+
+absl::Status JpegReader::Open() {
+  info_.err = jpeg_std_error(&errors_);
+  errors_.error_exit = OnError;
+  errors_.emit_message = OnMessage;
+  info_.client_data = this;
+  const bool ok = Guarded([this] {
+    jpeg_create_decompress(&info_);
+    created_ = true;
+    progress_.progress_monitor = OnProgress;
+    info_.progress = &progress_;
+    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
+    jpeg_read_header(&info_, TRUE);
+  });
+  return ok ? absl::OkStatus() : Failure();
+}
+
+absl::Status JpegReader::Start(const DecodeOptions& options) {
+  const bool cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+  if (cmyk) {
+    info_.out_color_space = JCS_CMYK;
+  } else {
+    info_.out_color_space = options.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  }
+  info_.scale_num = static_cast<unsigned>(options.scale_eighths);
+  info_.scale_denom = 8;
+  info_.dct_method = JDCT_ISLOW;  // the accurate one; with SIMD it costs no more than the fast one
+  if (!Guarded([this] { jpeg_start_decompress(&info_); })) return Failure();
+
+  window_ = {0, 0, info_.output_width, info_.output_height};
+  if (!options.region) return absl::OkStatus();
+  const int64_t m = options.scale_eighths;
+  const int64_t left = std::max<int64_t>(options.region->left * m / 8 - kMargin, 0);
+  const int64_t right = std::min((options.region->right() * m + 7) / 8 + kMargin, window_.width);
+  window_.top = std::max<int64_t>(options.region->top * m / 8 - kMargin, 0);
+  window_.height =
+      std::min((options.region->bottom() * m + 7) / 8 + kMargin, window_.height) - window_.top;
+  if (left > 0 || right < window_.width) {
+    JDIMENSION crop_left = static_cast<JDIMENSION>(left);
+    JDIMENSION crop_width = static_cast<JDIMENSION>(right - left);
+    // Moves the left edge out to a block border.
+    if (!Guarded([&] { jpeg_crop_scanline(&info_, &crop_left, &crop_width); })) return Failure();
+    window_.left = crop_left;
+    window_.width = crop_width;
+  }
+  return absl::OkStatus();
+}
+
+bool JpegReader::EndsWithEndMarker() const {
+  const std::string_view end = bytes_.substr(std::max<size_t>(bytes_.size(), 64) - 64);
+  return end.rfind("\xff\xd9") != std::string_view::npos;
+}
+
+void JpegReader::ReadToTheEnd(uint8_t* row) {
+  // Skipping to the very end decodes nothing at all, so the last row is read.
+  if (info_.output_scanline + 1 < info_.output_height) {
+    jpeg_skip_scanlines(&info_, info_.output_height - 1 - info_.output_scanline);
+  }
+  while (info_.output_scanline < info_.output_height) jpeg_read_scanlines(&info_, &row, 1);
+}
+
+// a * b / 255, rounded.
+uint8_t MulDiv255(uint32_t a, uint32_t b) {
+  const uint32_t t = a * b + 128;
+  return static_cast<uint8_t>(((t >> 8) + t) >> 8);
+}
+
+// Adobe's files hold 255 - ink, so that the product of the two values is the light that is left.
+void CmykToRgb(const uint8_t* cmyk, int64_t pixels, bool inverted, uint8_t* rgb) {
+  const uint8_t flip = inverted ? 0 : 255;
+  for (int64_t i = 0; i < pixels; ++i, cmyk += 4, rgb += 3) {
+    const uint32_t light = cmyk[3] ^ flip;
+    for (int c = 0; c < 3; ++c) rgb[c] = MulDiv255(cmyk[c] ^ flip, light);
+  }
+}
+
+void JpegReader::ReadRows(uint8_t* out, int64_t channels, uint8_t* cmyk_row) {
+  const int64_t row_bytes = window_.width * channels;
+  const auto bottom = static_cast<JDIMENSION>(window_.bottom());
+  JSAMPROW rows[kRowsPerCall];
+  while (info_.output_scanline < bottom) {
+    uint8_t* at = out + (static_cast<int64_t>(info_.output_scanline) - window_.top) * row_bytes;
+    if (cmyk_row == nullptr) {
+      const JDIMENSION n = std::min<JDIMENSION>(kRowsPerCall, bottom - info_.output_scanline);
+      for (JDIMENSION i = 0; i < n; ++i) rows[i] = at + i * row_bytes;
+      jpeg_read_scanlines(&info_, rows, n);
+      continue;
+    }
+    jpeg_read_scanlines(&info_, &cmyk_row, 1);
+    uint8_t* rgb = channels == 3 ? at : cmyk_row;
+    CmykToRgb(cmyk_row, window_.width, info_.saw_Adobe_marker, rgb);
+    if (channels == 1) RgbToGrey(rgb, window_.width, at);
+  }
+}
+
+absl::Status JpegReader::ReadWindow(uint8_t* out, int64_t channels) {
+  const bool cmyk = info_.out_color_space == JCS_CMYK;
+  uint8_t* row = nullptr;
+  const bool rest = window_.bottom() < info_.output_height && !EndsWithEndMarker();
+  if (cmyk || rest) {
+    row = reinterpret_cast<uint8_t*>(
+        ThreadScratch(ScratchUse::kDecoderRows).Get(static_cast<size_t>(window_.width) * 4));
+  }
+  const bool ok = Guarded([&] {
+    if (window_.top > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(window_.top));
+    ReadRows(out, channels, cmyk ? row : nullptr);
+    if (rest) ReadToTheEnd(row);
+  });
+  return ok ? absl::OkStatus() : Failure();
+}
+
+}  // namespace
+
+absl::StatusOr<ImageHeader> PeekJpeg(std::string_view bytes) {
+  JpegReader reader(bytes);
+  HR_RETURN_IF_ERROR(reader.Open());
+  return reader.header();
+}
+
+absl::StatusOr<DecodedImage> DecodeJpeg(std::string_view bytes, const DecodeOptions& options,
+                                        PixelAllocator allocate) {
+  JpegReader reader(bytes);
+  HR_RETURN_IF_ERROR(reader.Open());
+  HR_RETURN_IF_ERROR(CheckPixels(reader.header(), options.max_pixels));
+  HR_RETURN_IF_ERROR(reader.Start(options));
+  const Region& window = reader.window();
+  auto* out = reinterpret_cast<uint8_t*>(
+      allocate(static_cast<size_t>(window.width * window.height * options.channels)));
+  HR_RETURN_IF_ERROR(reader.ReadWindow(out, options.channels));
+  return DecodedImage{{out, window.height, window.width, options.channels},
+                      window.left,
+                      window.top,
+                      options.scale_eighths};
+}
+
+}  // namespace headrace

@@ -1,0 +1,167 @@
+#include "pipeline/sources/byte_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <string>
+
+#include "pipeline/sources/memory_file_system.h"
+
+namespace headrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Deflated(std::string_view plain, int window_bits) {
+  z_stream z{};
+  deflateInit2(&z, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&z, plain.size()) + 64, '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  z.avail_in = static_cast<uInt>(plain.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  deflate(&z, Z_FINISH);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+std::string Gzip(std::string_view plain) { return Deflated(plain, MAX_WBITS + 16); }
+std::string Zstd(std::string_view plain) {
+  std::string out(ZSTD_compressBound(plain.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), plain.data(), plain.size(), 3));
+  return out;
+}
+
+// Text that compresses some, larger than the read-ahead.
+std::string LongText() {
+  std::string out;
+  uint64_t x = 1;
+  while (out.size() < 3 * ByteStream::kReadAhead + 17) {
+    x = x * 6364136223846793005u + 1442695040888963407u;
+    out += "word" + std::to_string(x >> 40) + "\n";
+  }
+  return out;
+}
+
+struct Read {
+  std::string bytes;
+  absl::Status status;
+};
+
+Read ReadAll(ByteStream& stream, size_t step) {
+  Read out;
+  std::string buffer(step, '\0');
+  while (true) {
+    const auto n = stream.Read(std::as_writable_bytes(std::span(buffer.data(), buffer.size())));
+    if (!n.ok()) {
+      out.status = n.status();
+      return out;
+    }
+    if (*n == 0) return out;
+    out.bytes.append(buffer, 0, *n);
+  }
+}
+
+Read ReadFile(const std::string& path, std::string_view bytes, size_t step = 64 << 10) {
+  MemoryFileSystem files;
+  files.Put(path, bytes);
+  auto stream = OpenWholeStream(*files.Open(path));
+  if (!stream.ok()) return {"", stream.status()};
+  return ReadAll(**stream, step);
+}
+
+TEST(ByteStreamTest, ARangeIsReadInSmallAndInBigSteps) {
+  const std::string text = LongText();
+  MemoryFileSystem files;
+  files.Put("/a", text);
+  for (size_t step : {1000ul, 700ul << 10, 8ul << 20}) {
+    auto stream = NewRangeStream(*files.Open("/a"), 5, text.size() - 7);
+    const Read read = ReadAll(*stream, step);
+    ASSERT_TRUE(read.status.ok()) << read.status;
+    EXPECT_TRUE(read.bytes == text.substr(5, text.size() - 12)) << step;
+    EXPECT_EQ(stream->file_offset(), text.size() - 7);
+  }
+}
+
+TEST(ByteStreamTest, AFileCutOffWhileReadingIsAnError) {
+  MemoryFileSystem files;
+  files.Put("/a", "12345");
+  auto stream = NewRangeStream(*files.Open("/a"), 0, 9);
+  const Read read = ReadAll(*stream, 100);
+  EXPECT_EQ(read.status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(read.status.message()), AllOf(HasSubstr("/a"), HasSubstr("byte 5")));
+}
+
+TEST(ByteStreamTest, CompressedFilesOfSeveralMembersReadAsOne) {
+  const std::string a = LongText();
+  const std::string b = "the end\n";
+  EXPECT_TRUE(ReadFile("/a.gz", Gzip(a) + Gzip(b)).bytes == a + b);
+  EXPECT_TRUE(ReadFile("/a.gz", Gzip(a) + Gzip("") + Gzip(b), 1000).bytes == a + b);
+  EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b)).bytes == a + b);
+  EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b), 1000).bytes == a + b);
+  EXPECT_TRUE(ReadFile("/a.zlib", Deflated(a, MAX_WBITS)).bytes == a);
+}
+
+TEST(ByteStreamTest, MagicBeatsTheName) {
+  EXPECT_EQ(ReadFile("/a.txt", Gzip("text")).bytes, "text");
+  EXPECT_EQ(ReadFile("/a.gz", Zstd("text")).bytes, "text");
+  EXPECT_EQ(ReadFile("/a.txt", "x^ is plain text").bytes, "x^ is plain text");
+  const Read read = ReadFile("/a.gz", "no gzip");
+  EXPECT_EQ(read.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(read.status.message()), HasSubstr("/a.gz"));
+}
+
+TEST(ByteStreamTest, ZerosAfterAGzipMemberArePadding) {
+  const Read read = ReadFile("/a.gz", Gzip("text") + std::string(5000, '\0'));
+  EXPECT_TRUE(read.status.ok()) << read.status;
+  EXPECT_EQ(read.bytes, "text");
+  EXPECT_EQ(ReadFile("/a.gz", Gzip("text") + "junk").status.code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(ByteStreamTest, ACutOffFileGivesWhatItHasThenAnErrorWithTheOffset) {
+  const std::string text = LongText();
+  for (const auto& [path, whole] :
+       {std::pair{"/a.gz", Gzip(text)}, std::pair{"/a.zst", Zstd(text)}}) {
+    const size_t cut = whole.size() / 2;
+    const Read read = ReadFile(path, whole.substr(0, cut));
+    EXPECT_EQ(read.status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(
+        std::string(read.status.message()),
+        AllOf(HasSubstr(path), HasSubstr("byte " + std::to_string(cut)), HasSubstr("cut off")));
+    EXPECT_GT(read.bytes.size(), text.size() / 4);
+    EXPECT_TRUE(text.starts_with(read.bytes));
+  }
+}
+
+TEST(ByteStreamTest, AFlippedByteIsFound) {
+  const std::string text = LongText();
+  for (const auto& [path, whole] :
+       {std::pair{"/a.gz", Gzip(text)}, std::pair{"/a.zst", Zstd(text)}}) {
+    std::string bad = whole;
+    bad[bad.size() / 2] ^= 0x10;
+    const Read read = ReadFile(path, bad);
+    // ZSTD_compress writes no checksum of the content: damage may show as another text.
+    if (std::string_view(path) == "/a.gz") {
+      EXPECT_EQ(read.status.code(), absl::StatusCode::kDataLoss);
+      EXPECT_THAT(std::string(read.status.message()),
+                  AllOf(HasSubstr(path), HasSubstr("compressed byte")));
+    }
+    EXPECT_FALSE(read.bytes == text);
+  }
+}
+
+TEST(MemoryFileSystemTest, ListsLikeALocalOne) {
+  MemoryFileSystem files;
+  for (const char* path : {"/d/b.txt", "/d/a.txt", "/d/_x.txt", "/d/e/c.txt"}) files.Put(path, "1");
+  EXPECT_EQ(files.List("/d")->size(), 3u);
+  EXPECT_EQ(files.List("/d/*.txt")->size(), 2u);
+  EXPECT_EQ(files.List("/d/**/*.txt")->size(), 3u);
+  EXPECT_EQ(files.List("/d/_x.txt")->size(), 1u);
+  EXPECT_EQ(files.List("/q").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace headrace
