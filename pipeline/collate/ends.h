@@ -30,7 +30,10 @@ class Ends {
     for (const Run& run : provenance) AppendRun(settled_, run);
   }
   void Fail(const Provenance& provenance, absl::Status status) {
-    failures_.push_back({provenance.empty() ? Run{} : provenance.front(), std::move(status)});
+    uint64_t records = 0;
+    for (const Run& run : provenance) records += run.count;
+    const Run first = provenance.empty() ? Run{} : provenance.front();
+    failures_.push_back({.record = first, .status = std::move(status), .records = records});
     Settle(provenance);
   }
 

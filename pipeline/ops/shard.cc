@@ -14,6 +14,7 @@ class Shard final : public StatelessOp {
   absl::StatusOr<Schema> Bind(const Schema& input) override { return input; }
   OpTraits traits() const override { return {.one_to_one = false}; }
 
+  // Rows of other slots are dropped, not settled: they are not this task's to account for.
   // A row's slot is a function of its (first) record alone, so it does not depend on who reads it
   // and when. The split is added so that splits of one record each spread too.
   absl::Status Run(Block& block, const StepContext& context) const override {
@@ -21,7 +22,7 @@ class Shard final : public StatelessOp {
     for (size_t row = 0; row < block.rows(); ++row) {
       const Provenance& provenance = block.provenance(row);
       const uint64_t position = provenance.empty() ? 0 : provenance[0].first + provenance[0].split;
-      if (position % context.shards != context.shard) block.Filter(row);
+      if (position % context.shards != context.shard) block.Drop(row);
     }
     return absl::OkStatus();
   }
