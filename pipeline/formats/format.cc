@@ -7,7 +7,8 @@
 
 namespace headrace {
 
-absl::StatusOr<std::vector<v1::Split>> Format::Splits(FileSystem&, const FileInfo& file, const SplitOptions&) {
+absl::StatusOr<std::vector<v1::Split>> Format::Splits(FileSystem&, const FileInfo& file,
+                                                      const SplitOptions&) {
   std::vector<v1::Split> out;
   if (file.size == 0) return out;
   v1::Split& split = out.emplace_back();
@@ -15,6 +16,20 @@ absl::StatusOr<std::vector<v1::Split>> Format::Splits(FileSystem&, const FileInf
   split.set_end(file.size);
   split.set_file_size(file.size);
   split.set_file_mtime_ns(file.mtime_ns);
+  return out;
+}
+
+absl::StatusOr<std::vector<v1::Split>> Format::SplitListing(FileSystem& files,
+                                                            const Listing& listing,
+                                                            const SplitOptions& options) {
+  std::vector<v1::Split> out;
+  for (size_t i = 0; i < listing.files.size(); ++i) {
+    HR_ASSIGN_OR_RETURN(std::vector<v1::Split> splits, Splits(files, listing.files[i], options));
+    for (v1::Split& split : splits) {
+      split.set_file_index(i);
+      out.push_back(std::move(split));
+    }
+  }
   return out;
 }
 

@@ -1,4 +1,5 @@
-// What records are. A format is one file of this folder: it cuts files into splits and reads the records of a split.
+// What records are. A format is one file of this folder: it cuts files into splits and reads the
+// records of a split.
 #pragma once
 
 #include <functional>
@@ -19,13 +20,22 @@
 namespace headrace {
 
 struct SplitOptions {
-  uint64_t target_bytes = 64ull << 20;  // files larger than twice this are cut, where the format can
+  uint64_t target_bytes =
+      64ull << 20;  // files larger than twice this are cut, where the format can
+};
+
+// The files of a dataset, sorted by path, each once.
+struct Listing {
+  std::vector<FileInfo> files;
+  // The directory that all of them lie below, as far as the patterns fix it ("/data/train" for
+  // "/data/train/*/*.jpg").
+  std::string root;
 };
 
 // How much of the stream to append to a block at once.
 struct ReadLimits {
   size_t max_rows = 64;
-  size_t max_bytes = 4 << 20;           // stop after the record that reaches it
+  size_t max_bytes = 4 << 20;              // stop after the record that reaches it
   uint64_t max_record_bytes = 1ull << 30;  // a longer record is a failed record (OUT_OF_RANGE)
 };
 
@@ -33,10 +43,13 @@ struct ReadLimits {
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
-  // Appends rows (identity: split id and record index from 0) to `block`, whose schema is the format's. False at the
-  // end of the split. A damaged record that can be stepped over: block.FailRecord(run, status with path, offset and
-  // index), and it goes on. Damage after which no further record of the split can be found: FailRecord for that
-  // record, then the end (false); records_lost() is then true. A returned error is about the file as a whole (gone, no
+  // Appends rows (identity: split id and record index from 0) to `block`, whose schema is the
+  // format's. False when the end of the split was reached; the block may hold its last rows then. A
+  // record index without content (a blank JSON line) goes to block.settled(): rows, settled and
+  // failed records together are all indices. A damaged record that can be stepped over:
+  // block.FailRecord(run, status with path, offset and index), and it goes on. Damage after which
+  // no further record of the split can be found: FailRecord for that record, then the end (false);
+  // records_lost() is then true. A returned error is about the file as a whole (gone, no
   // permission).
   virtual absl::StatusOr<bool> Read(const ReadLimits& limits, Block& block) = 0;
   // True when damage made the rest of the split unreadable: the count of its records is unknown.
@@ -47,16 +60,23 @@ class Format {
  public:
   virtual ~Format() = default;
   // The schema of the records; may look into the first file (webdataset).
-  virtual absl::StatusOr<Schema> RecordSchema(FileSystem& files, const std::vector<FileInfo>& listing) = 0;
-  // Cuts one file into record-aligned ranges (path, begin, end, sizes filled; ids and file_index are given by the caller). An empty
-  // file gives no split. Default: one split per file.
+  virtual absl::StatusOr<Schema> RecordSchema(FileSystem& files,
+                                              const std::vector<FileInfo>& listing) = 0;
+  // Cuts one file into record-aligned ranges (path, begin, end, sizes filled; ids and file_index
+  // are given by the caller). An empty file gives no split. Default: one split per file.
   virtual absl::StatusOr<std::vector<v1::Split>> Splits(FileSystem& files, const FileInfo& file,
                                                         const SplitOptions& options);
+  // Cuts all files. Default: Splits() of each of them, with file_index. For formats of one record a
+  // file to override (image_folder: many files a split).
+  virtual absl::StatusOr<std::vector<v1::Split>> SplitListing(FileSystem& files,
+                                                              const Listing& listing,
+                                                              const SplitOptions& options);
   // For formats without files (range): all their splits. Others: never called.
   virtual absl::StatusOr<std::vector<v1::Split>> SplitsWithoutFiles(const SplitOptions& options);
   virtual bool has_files() const { return true; }
   // `schema` is RecordSchema's answer, shared by all readers of the task.
-  virtual absl::StatusOr<std::unique_ptr<RecordReader>> Open(FileSystem& files, const v1::Split& split,
+  virtual absl::StatusOr<std::unique_ptr<RecordReader>> Open(FileSystem& files,
+                                                             const v1::Split& split,
                                                              SchemaPtr schema) = 0;
 };
 
@@ -64,7 +84,8 @@ struct FormatSpec {
   std::string name;
   std::string help;
   std::vector<ParamSpec> params;
-  std::vector<std::string> extensions;  // ".tfrecord": used when a pipeline names no format, and by `inspect`
+  std::vector<std::string>
+      extensions;  // ".tfrecord": used when a pipeline names no format, and by `inspect`
   std::function<absl::StatusOr<std::unique_ptr<Format>>(const v1::ValueMap&)> make;
 };
 

@@ -2,38 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <string>
 
 #include "pipeline/sources/memory_file_system.h"
+#include "pipeline/sources/testing/compress.h"
 
 namespace headrace {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string Deflated(std::string_view plain, int window_bits) {
-  z_stream z{};
-  deflateInit2(&z, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&z, plain.size()) + 64, '\0');
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
-  z.avail_in = static_cast<uInt>(plain.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  deflate(&z, Z_FINISH);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
-std::string Gzip(std::string_view plain) { return Deflated(plain, MAX_WBITS + 16); }
-std::string Zstd(std::string_view plain) {
-  std::string out(ZSTD_compressBound(plain.size()), '\0');
-  out.resize(ZSTD_compress(out.data(), out.size(), plain.data(), plain.size(), 3));
-  return out;
-}
+using testing_sources::Gzip;
+using testing_sources::Zlib;
+using testing_sources::Zstd;
 
 // Text that compresses some, larger than the read-ahead.
 std::string LongText() {
@@ -102,7 +84,7 @@ TEST(ByteStreamTest, CompressedFilesOfSeveralMembersReadAsOne) {
   EXPECT_TRUE(ReadFile("/a.gz", Gzip(a) + Gzip("") + Gzip(b), 1000).bytes == a + b);
   EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b)).bytes == a + b);
   EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b), 1000).bytes == a + b);
-  EXPECT_TRUE(ReadFile("/a.zlib", Deflated(a, MAX_WBITS)).bytes == a);
+  EXPECT_TRUE(ReadFile("/a.zlib", Zlib(a)).bytes == a);
 }
 
 TEST(ByteStreamTest, MagicBeatsTheName) {
