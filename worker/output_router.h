@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -24,12 +25,11 @@ class OutputRouter {
   void SetBatched(bool batched) { batched_ = batched; }
 
   void Add(std::shared_ptr<FrameStream> stream);
-  // Takes the stream out; how many frames it was given.
-  uint64_t Remove(const FrameStream* stream);
-  // Ends every stream with `status`.
-  void CloseAll(const absl::Status& status);
+  void Remove(const FrameStream* stream);
+  // Ends every stream with OK, once the frames it was given are sent.
+  void FinishAll();
 
-  // Moves blocks while there are some and a stream is writable. An error is a frame that cannot be made (too large: it names the limit).
+  // Moves blocks while there are some and a stream is ready. An error is a frame that cannot be made (too large: it names the limit).
   absl::Status Pump(OutputQueue& output);
 
  private:
@@ -37,14 +37,15 @@ class OutputRouter {
     std::shared_ptr<FrameStream> stream;
     uint64_t sent = 0;  // frames; the next one's sequence
   };
-  // Position of the next writable stream at or after `next_`, or lines_.size().
-  size_t NextWritable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Position of the next ready stream at or after `next_`, or lines_.size().
+  size_t NextReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t task_;
   const uint64_t epoch_;
   bool batched_ = false;
   absl::Mutex mutex_;
   std::vector<Line> lines_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Block> held_ ABSL_GUARDED_BY(mutex_);  // its stream closed before it took it
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

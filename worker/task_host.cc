@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& de
 TaskHost::~TaskHost() {
   // The engine first: its callbacks use this object.
   task_.reset();
-  router_.CloseAll(absl::OkStatus());
+  router_.FinishAll();
 }
 
 bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout) {
@@ -80,15 +80,7 @@ void TaskHost::AddStream(std::shared_ptr<FrameStream> stream) {
   wakers_.send();
 }
 
-void TaskHost::RemoveStream(const FrameStream* stream, const absl::Status& why) {
-  if (router_.Remove(stream) == 0) return;  // nothing had gone out by it
-  {
-    absl::MutexLock lock(&error_mutex_);
-    error_.Update(Unavailable("task {}: the stream to a client ended ({}); frames may be lost in it",
-                                     id(), std::string_view(why.message().data(), why.message().size())));
-  }
-  wakers_.beat();
-}
+void TaskHost::RemoveStream(const FrameStream* stream) { router_.Remove(stream); }
 
 void TaskHost::Collect(ReportLog& log) {
   for (v1::SplitReport& report : task_->TakeReports()) {

@@ -46,9 +46,9 @@ class TaskHost {
   // Send loop: moves finished blocks to streams that have credit.
   void Pump();
   void AddStream(std::shared_ptr<FrameStream> stream);
-  // A stream ended. Frames that were under way in it may be lost; that is reported as a passing error of the task, so that the
-  // dispatcher fences it and gives its records out again.
-  void RemoveStream(const FrameStream* stream, const absl::Status& why);
+  // A stream ended. If frames were lost in it, its client says so (ClientBeat.broken_tasks) or is itself lost: either way the
+  // dispatcher fences the task and gives its records out again.
+  void RemoveStream(const FrameStream* stream);
 
   // Beat loop: moves what is new into `log`.
   void Collect(ReportLog& log);

@@ -26,6 +26,14 @@ std::string HostName() {
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
 }
 
+// A wildcard address cannot be dialled: others reach us by the host's name.
+std::string DialAddress(const std::string& bound) {
+  for (std::string_view wildcard : {"0.0.0.0:", "[::]:"}) {
+    if (bound.starts_with(wildcard)) return HostName() + bound.substr(wildcard.size() - 1);
+  }
+  return bound;
+}
+
 uint64_t Cores(uint64_t asked) {
   return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
@@ -56,8 +64,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
 Worker::~Worker() { Shutdown(config_.shutdown_timeout); }
 
 absl::Status Worker::Listen() {
-  HR_ASSIGN_OR_RETURN(server_, StartFrameServer(config_.listen, *this));
-  address_ = config_.advertise.empty() ? server_->DialAddress(HostName()) : config_.advertise;
+  HR_ASSIGN_OR_RETURN(server_, StartGrpcFrameServer(config_.listen, *this));
+  address_ = config_.advertise.empty() ? DialAddress(server_->address()) : config_.advertise;
   return absl::OkStatus();
 }
 
@@ -65,7 +73,7 @@ absl::Status Worker::Register() {
   v1::RegisterWorkerRequest request;
   request.set_worker_uid(uid_);
   request.set_address(address_);
-  request.add_transports("grpc");
+  request.add_transports(server_->transport());
   request.set_host(HostName());
   request.set_cores(static_cast<uint32_t>(compute_.threads()));
   for (const std::string& tag : config_.tags) request.add_tags(tag);
@@ -169,26 +177,28 @@ void Worker::PumpAll() {
   for (const auto& host : tasks_.All()) host->Pump();
 }
 
-absl::Status Worker::OnOpen(const v1::StreamOpen& open, std::shared_ptr<FrameStream> stream) {
+absl::Status Worker::OnOpen(std::shared_ptr<FrameStream> stream) {
   if (stopped_) return Unavailable("worker {} is shutting down", address_);
-  auto host = tasks_.Find(open.task());
+  const uint64_t task = stream->open().task();
+  auto host = tasks_.Find(task);
   if (host == nullptr) {
     // It may not have heard of the task yet (the client was told first): the client tries again.
-    return FailedPrecondition("worker {} does not run task {}", address_, open.task());
+    return FailedPrecondition("worker {} does not run task {}", address_, task);
   }
   host->AddStream(std::move(stream));
   return absl::OkStatus();
 }
 
-void Worker::OnWritable(FrameStream&) { send_loop_->TriggerNow(); }
+void Worker::OnReady(const std::shared_ptr<FrameStream>&) { send_loop_->TriggerNow(); }
 
-void Worker::OnClosed(FrameStream& stream, const absl::Status& why) {
-  if (auto host = tasks_.Find(stream.open().task())) host->RemoveStream(&stream, why);
+void Worker::OnClosed(const std::shared_ptr<FrameStream>& stream, const absl::Status& status) {
+  const uint64_t task = stream->open().task();
+  LogDebug("task {}: stream to {} closed: {}", task, stream->peer(), OneLine(status));
+  if (auto host = tasks_.Find(task)) host->RemoveStream(stream.get());
 }
 
 void Worker::Shutdown(absl::Duration timeout) {
   if (stopped_.exchange(true)) return;
-  const absl::Duration deadline = deps_.clock->Steady() + timeout;
   if (beat_loop_) beat_loop_->Stop();
   if (lease_loop_) lease_loop_->Stop();
   if (send_loop_) send_loop_->Stop();
@@ -200,7 +210,7 @@ void Worker::Shutdown(absl::Duration timeout) {
     goodbye.set_leaving(true);
     if (id_ != 0) (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));
   }
-  if (server_) server_->Shutdown(std::max(absl::Milliseconds(100), deadline - deps_.clock->Steady()));
+  if (server_) server_->Shutdown(absl::ZeroDuration());
   tasks_.Clear();
 }
 

@@ -18,7 +18,7 @@
 #include "pipeline/engine/compute_pool.h"
 #include "pipeline/engine/io_pool.h"
 #include "rpc/dispatcher_client.h"
-#include "transport/frame_server.h"
+#include "transport/frame_stream.h"
 #include "worker/report_log.h"
 #include "worker/task_factory.h"
 #include "worker/task_table.h"
@@ -66,9 +66,9 @@ class Worker final : private StreamHandler {
   void PumpAll();
 
   // StreamHandler: on transport threads.
-  absl::Status OnOpen(const v1::StreamOpen& open, std::shared_ptr<FrameStream> stream) override;
-  void OnWritable(FrameStream& stream) override;
-  void OnClosed(FrameStream& stream, const absl::Status& why) override;
+  absl::Status OnOpen(std::shared_ptr<FrameStream> stream) override;
+  void OnReady(const std::shared_ptr<FrameStream>& stream) override;
+  void OnClosed(const std::shared_ptr<FrameStream>& stream, const absl::Status& status) override;
 
   const WorkerConfig config_;
   const Deps deps_;
