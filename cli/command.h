@@ -20,8 +20,8 @@ class Command {
   virtual ~Command() = default;
   // Adds flags and positionals to `app`, bound to members. Called once, before Run.
   virtual void Declare(CLI::App& app) = 0;
-  // Does the work on the main thread. OK: exit code 0. Otherwise the status is printed as one line on stderr, exit code 1;
-  // INVALID_ARGUMENT about flags made with UsageError(): exit code 2.
+  // Does the work on the main thread. OK: exit code 0. Otherwise the status is printed as one line
+  // on stderr, exit code 1; INVALID_ARGUMENT about flags made with UsageError(): exit code 2.
   virtual absl::Status Run() = 0;
 };
 

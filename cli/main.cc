@@ -1,4 +1,5 @@
-// The one binary. Parses the command line, runs one command, turns its status into one line and an exit code.
+// The one binary. Parses the command line, runs one command, turns its status into one line and an
+// exit code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -26,7 +27,8 @@ int Report(const absl::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Headrace: disaggregated data preprocessing for machine-learning training", "headrace");
+  CLI::App app("Headrace: disaggregated data preprocessing for machine-learning training",
+               "headrace");
   app.require_subcommand(1);
   app.set_version_flag("--version", "headrace " HEADRACE_VERSION);
 

@@ -1,5 +1,5 @@
-// What each record of a stream looks like: an ordered list of named, typed fields. Checked when a pipeline is built;
-// every Block carries the schema its rows follow.
+// What each record of a stream looks like: an ordered list of named, typed fields. Checked when a
+// pipeline is built; every Block carries the schema its rows follow.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,8 @@ class Schema {
   void Remove(size_t i) { fields_.erase(fields_.begin() + static_cast<ptrdiff_t>(i)); }
   // Position of `name`, or kNone.
   size_t Find(std::string_view name) const;
-  // Position of `name`, or INVALID_ARGUMENT "no field 'imge'; did you mean 'image'? (fields: image, label)".
+  // Position of `name`, or INVALID_ARGUMENT "no field 'imge'; did you mean 'image'? (fields: image,
+  // label)".
   absl::StatusOr<size_t> Require(std::string_view name) const;
   // "{image: uint8 [?, ?, 3], label: int64 []}"
   std::string ToString() const;

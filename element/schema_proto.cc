@@ -28,9 +28,11 @@ absl::StatusOr<Schema> SchemaFromDef(const v1::SchemaDef& def) {
                              field.dims_size(), Shape::kMaxRank);
     }
     for (int64_t dim : field.dims()) {
-      if (dim < Shape::kDynamic) return InvalidArgument("field '{}' has dimension {}", field.name(), dim);
+      if (dim < Shape::kDynamic)
+        return InvalidArgument("field '{}' has dimension {}", field.name(), dim);
     }
-    const std::span<const int64_t> dims(field.dims().data(), static_cast<size_t>(field.dims_size()));
+    const std::span<const int64_t> dims(field.dims().data(),
+                                        static_cast<size_t>(field.dims_size()));
     schema.Add({field.name(), static_cast<DType>(field.dtype()),
                 field.unknown_rank() ? Shape::Unknown() : Shape(dims)});
   }

@@ -16,7 +16,8 @@ Schema Example() {
 TEST(SchemaTest, AMistypedFieldNamesTheNearest) {
   const auto found = Example().Require("imge");
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.status().message(), "no field 'imge'; did you mean 'image'? (fields: image, label, any)");
+  EXPECT_EQ(found.status().message(),
+            "no field 'imge'; did you mean 'image'? (fields: image, label, any)");
 }
 
 TEST(SchemaTest, TheWireFormRoundTrips) {

@@ -21,7 +21,8 @@ std::optional<v1::LeaseSplitsRequest> LeasePuller::Next(uint32_t wanted, absl::D
   return request;
 }
 
-LeasePuller::Answer LeasePuller::OnReply(uint64_t request_number, const v1::LeaseSplitsReply& reply) {
+LeasePuller::Answer LeasePuller::OnReply(uint64_t request_number,
+                                         const v1::LeaseSplitsReply& reply) {
   Answer answer;
   if (request_number != number_ || !unanswered_) return answer;
   in_flight_ = false;

@@ -1,8 +1,9 @@
-// When a task asks for leases, under which number, and what an answer means. Thread-free logic: the task's owner calls it
-// under its lock and does the RPC itself; the simulation drives it as it is.
+// When a task asks for leases, under which number, and what an answer means. Thread-free logic: the
+// task's owner calls it under its lock and does the RPC itself; the simulation drives it as it is.
 //
-// One request is out at a time. A request whose answer was lost is sent again under its old number and gets its old answer
-// (LeaseSplits is idempotent by number), so no lease is ever granted unseen.
+// One request is out at a time. A request whose answer was lost is sent again under its old number
+// and gets its old answer (LeaseSplits is idempotent by number), so no lease is ever granted
+// unseen.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class LeasePuller {
  public:
   LeasePuller(uint64_t worker, uint64_t task) : worker_(worker), task_(task) {}
 
-  // The request to send now, or nothing: one is out, nothing is wanted, the lane is exhausted, or we back off.
-  // `wanted`: how many more splits the task could take.
+  // The request to send now, or nothing: one is out, nothing is wanted, the lane is exhausted, or
+  // we back off. `wanted`: how many more splits the task could take.
   std::optional<v1::LeaseSplitsRequest> Next(uint32_t wanted, absl::Duration now);
 
   struct Answer {
@@ -27,9 +28,11 @@ class LeasePuller {
     bool flush = false;  // the lane is exhausted for now: let go of what steps hold
     bool gone = false;   // the dispatcher does not know the task: drop it
   };
-  // The reply to the request that is out. A reply to an older one (`request_number` differs) is ignored.
+  // The reply to the request that is out. A reply to an older one (`request_number` differs) is
+  // ignored.
   Answer OnReply(uint64_t request_number, const v1::LeaseSplitsReply& reply);
-  // The call failed or timed out: the same request goes out again after a back-off (50 ms doubling to 2 s).
+  // The call failed or timed out: the same request goes out again after a back-off (50 ms doubling
+  // to 2 s).
   void OnFailure(uint64_t request_number, absl::Duration now);
   // The dispatcher says that there may be splits again.
   void Wake() { exhausted_ = false; }

@@ -1,8 +1,8 @@
-// Shares a task's finished blocks out over the client streams that have credit, in turn. Thread-safe: streams come and go on transport
-// threads, the send loop pumps.
+// Shares a task's finished blocks out over the client streams that have credit, in turn.
+// Thread-safe: streams come and go on transport threads, the send loop pumps.
 //
-// A block is taken from the task only when a stream can take it, so back-pressure reaches the engine, and a block
-// is never lost between the two.
+// A block is taken from the task only when a stream can take it, so back-pressure reaches the
+// engine, and a block is never lost between the two.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class OutputRouter {
   // Ends every stream with OK, once the frames it was given are sent.
   void FinishAll();
 
-  // Moves blocks while there are some and a stream is ready. An error is a frame that cannot be made (too large: it names the limit).
+  // Moves blocks while there are some and a stream is ready. An error is a frame that cannot be
+  // made (too large: it names the limit).
   absl::Status Pump(OutputQueue& output);
 
  private:

@@ -1,8 +1,9 @@
-// What the worker still has to tell the dispatcher: split reports and task errors, numbered until acknowledged.
-// Thread-free logic: the beat loop owns it and calls it under its own lock; the simulation drives it as it is.
+// What the worker still has to tell the dispatcher: split reports and task errors, numbered until
+// acknowledged. Thread-free logic: the beat loop owns it and calls it under its own lock; the
+// simulation drives it as it is.
 //
-// Delivery is at least once: a report goes out with every beat until its number is acknowledged, and the dispatcher takes
-// the union, so a lost or doubled beat changes nothing.
+// Delivery is at least once: a report goes out with every beat until its number is acknowledged,
+// and the dispatcher takes the union, so a lost or doubled beat changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ class ReportLog {
   void Add(v1::SplitReport report);
   void Add(v1::TaskError error);
 
-  // Fills `request`'s splits, errors and report_number with all that is unacknowledged, at most `max_splits` reports (the rest goes
-  // with the next beat). Every call that has something new to tell gets a number of its own.
+  // Fills `request`'s splits, errors and report_number with all that is unacknowledged, at most
+  // `max_splits` reports (the rest goes with the next beat). Every call that has something new to
+  // tell gets a number of its own.
   void Fill(v1::WorkerBeatRequest& request, size_t max_splits = 4096);
 
   // The dispatcher has what went out under `report_number` and before.

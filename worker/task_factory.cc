@@ -7,13 +7,16 @@
 
 namespace headrace {
 
-absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def, TaskCallbacks callbacks) const {
+absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
+                                                    TaskCallbacks callbacks) const {
   const v1::PipelineDef& pipeline = def.pipeline();
-  HR_ASSIGN_OR_RETURN(const FormatSpec* format_spec, deps_.formats->Find(pipeline.source().format()));
+  HR_ASSIGN_OR_RETURN(const FormatSpec* format_spec,
+                      deps_.formats->Find(pipeline.source().format()));
   TaskDeps deps;
   HR_ASSIGN_OR_RETURN(deps.format, format_spec->make(pipeline.source().params()));
   HR_ASSIGN_OR_RETURN(const Schema source_schema, SchemaFromDef(def.source_schema()));
-  HR_ASSIGN_OR_RETURN(Graph graph, BuildOptimized(pipeline, source_schema, *deps_.ops, def.dataset_version()));
+  HR_ASSIGN_OR_RETURN(Graph graph,
+                      BuildOptimized(pipeline, source_schema, *deps_.ops, def.dataset_version()));
   Made made;
   made.batched = graph.batched();
   deps.graph = std::make_shared<const Graph>(std::move(graph));

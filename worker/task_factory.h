@@ -1,4 +1,5 @@
-// Makes a runnable task of what the dispatcher assigned: checks the pipeline again, rewrites and binds it, opens nothing yet.
+// Makes a runnable task of what the dispatcher assigned: checks the pipeline again, rewrites and
+// binds it, opens nothing yet.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,8 @@ class TaskFactory {
     std::unique_ptr<Task> task;
     bool batched = false;
   };
-  // INVALID_ARGUMENT names the step that this worker cannot make (an older worker than dispatcher, say).
+  // INVALID_ARGUMENT names the step that this worker cannot make (an older worker than dispatcher,
+  // say).
   absl::StatusOr<Made> Make(const v1::TaskDef& def, TaskCallbacks callbacks) const;
 
  private:

@@ -8,10 +8,14 @@
 namespace headrace {
 
 TaskHost::TaskHost(const v1::TaskDef& def, uint64_t worker, TaskWakers wakers)
-    : def_(def), wakers_(std::move(wakers)), router_(def.task(), def.epoch()), puller_(worker, def.task()) {}
+    : def_(def),
+      wakers_(std::move(wakers)),
+      router_(def.task(), def.epoch()),
+      puller_(worker, def.task()) {}
 
 absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& def, uint64_t worker,
-                                                           const TaskFactory& factory, TaskWakers wakers) {
+                                                           const TaskFactory& factory,
+                                                           TaskWakers wakers) {
   std::unique_ptr<TaskHost> host(new TaskHost(def, worker, std::move(wakers)));
   TaskCallbacks callbacks;
   callbacks.on_output = host->wakers_.send;

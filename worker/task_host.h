@@ -1,7 +1,9 @@
-// One task on this worker: the engine's Task, the leases it asks for, and the client streams that its batches leave by.
+// One task on this worker: the engine's Task, the leases it asks for, and the client streams that
+// its batches leave by.
 //
-// The TaskTable owns it. The engine's callbacks (any thread) only set flags and wake the worker's loops; the lease loop calls PullLeases,
-// the send loop Pump, the beat loop Collect. Streams come and go from transport threads.
+// The TaskTable owns it. The engine's callbacks (any thread) only set flags and wake the worker's
+// loops; the lease loop calls PullLeases, the send loop Pump, the beat loop Collect. Streams come
+// and go from transport threads.
 #pragma once
 
 #include <atomic>
@@ -30,7 +32,8 @@ struct TaskWakers {
 class TaskHost {
  public:
   static absl::StatusOr<std::unique_ptr<TaskHost>> Create(const v1::TaskDef& def, uint64_t worker,
-                                                          const TaskFactory& factory, TaskWakers wakers);
+                                                          const TaskFactory& factory,
+                                                          TaskWakers wakers);
   ~TaskHost();  // stops the engine's task, closes the streams
   TaskHost(const TaskHost&) = delete;
   TaskHost& operator=(const TaskHost&) = delete;
@@ -38,7 +41,8 @@ class TaskHost {
   uint64_t id() const { return def_.task(); }
   const v1::TaskDef& def() const { return def_; }
 
-  // Lease loop: one round trip when the task wants splits. True when it should be called again soon (a retry is due).
+  // Lease loop: one round trip when the task wants splits. True when it should be called again soon
+  // (a retry is due).
   bool PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout);
   // The dispatcher says that there may be splits again.
   void WakeLeases();
@@ -46,8 +50,8 @@ class TaskHost {
   // Send loop: moves finished blocks to streams that have credit.
   void Pump();
   void AddStream(std::shared_ptr<FrameStream> stream);
-  // A stream ended. If frames were lost in it, its client says so (ClientBeat.broken_tasks) or is itself lost: either way the
-  // dispatcher fences the task and gives its records out again.
+  // A stream ended. If frames were lost in it, its client says so (ClientBeat.broken_tasks) or is
+  // itself lost: either way the dispatcher fences the task and gives its records out again.
   void RemoveStream(const FrameStream* stream);
 
   // Beat loop: moves what is new into `log`.

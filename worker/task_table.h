@@ -1,5 +1,5 @@
-// The tasks on this worker, by id. The Worker owns it; thread-safe. Hosts are shared so that a loop may hold one while
-// another removes it; the last holder's destructor stops it.
+// The tasks on this worker, by id. The Worker owns it; thread-safe. Hosts are shared so that a loop
+// may hold one while another removes it; the last holder's destructor stops it.
 #pragma once
 
 #include <cstdint>

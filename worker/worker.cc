@@ -14,7 +14,8 @@ namespace {
 
 constexpr absl::Duration kBeatPeriod = absl::Milliseconds(250);
 constexpr absl::Duration kLeaseRetryPeriod = absl::Milliseconds(50);
-constexpr absl::Duration kSendPeriod = absl::Seconds(1);  // only a safety net: output and credit wake it
+constexpr absl::Duration kSendPeriod =
+    absl::Seconds(1);  // only a safety net: output and credit wake it
 
 uint64_t RandomUid() {
   std::random_device device;
@@ -54,7 +55,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
   HR_RETURN_IF_ERROR(worker->Listen());
   HR_RETURN_IF_ERROR(worker->RegisterUntil(stop));
   Worker* w = worker.get();
-  w->lease_loop_ = std::make_unique<PeriodicTask>("hr-lease", kLeaseRetryPeriod, [w] { w->PullAllLeases(); });
+  w->lease_loop_ =
+      std::make_unique<PeriodicTask>("hr-lease", kLeaseRetryPeriod, [w] { w->PullAllLeases(); });
   w->send_loop_ = std::make_unique<PeriodicTask>("hr-send", kSendPeriod, [w] { w->PumpAll(); });
   w->beat_loop_ = std::make_unique<PeriodicTask>("hr-beat", kBeatPeriod, [w] { w->Beat(); });
   w->beat_loop_->TriggerNow();
@@ -93,11 +95,12 @@ absl::Status Worker::RegisterUntil(const CancellationToken& stop) {
     const absl::Status status = Register();
     if (status.ok() || !IsTransient(status)) return status;
     if (deps_.clock->Steady() >= deadline) {
-      return Unavailable("no dispatcher answers at {} ({} tried): start one, or set `dispatcher` to its address",
-                         config_.dispatcher, absl::FormatDuration(config_.connect_timeout));
+      return Unavailable(
+          "no dispatcher answers at {} ({} tried): start one, or set `dispatcher` to its address",
+          config_.dispatcher, absl::FormatDuration(config_.connect_timeout));
     }
-    LogLimited(limiter, LogLevel::kWarning, "waiting for the dispatcher at {}: {}", config_.dispatcher,
-               OneLine(status));
+    LogLimited(limiter, LogLevel::kWarning, "waiting for the dispatcher at {}: {}",
+               config_.dispatcher, OneLine(status));
     if (stop.Wait(absl::Milliseconds(200))) {
       return Cancelled("stopped before the dispatcher at {} answered", config_.dispatcher);
     }
@@ -126,8 +129,9 @@ void Worker::Beat() {
   }
   reports_.Acknowledge(reply->acknowledged_report());
   if (reply->unknown_worker()) {
-    LogWarning("the dispatcher does not know worker {} any more: dropping {} tasks, registering anew",
-               id_.load(), tasks_.All().size());
+    LogWarning(
+        "the dispatcher does not know worker {} any more: dropping {} tasks, registering anew",
+        id_.load(), tasks_.All().size());
     for (const auto& host : tasks_.All()) ForgetTask(host->id());
     reports_.Clear();
     if (absl::Status status = Register(); !status.ok()) LogWarning("register: {}", OneLine(status));
@@ -148,7 +152,8 @@ void Worker::StartTask(const v1::TaskDef& def) {
   if (tasks_.Find(def.task()) != nullptr) return;
   TaskWakers wakers{[this] { lease_loop_->TriggerNow(); }, [this] { send_loop_->TriggerNow(); },
                     [this] { beat_loop_->TriggerNow(); }};
-  absl::StatusOr<std::unique_ptr<TaskHost>> host = TaskHost::Create(def, id_, factory_, std::move(wakers));
+  absl::StatusOr<std::unique_ptr<TaskHost>> host =
+      TaskHost::Create(def, id_, factory_, std::move(wakers));
   if (!host.ok()) {
     v1::TaskError error;
     error.set_task(def.task());
@@ -168,7 +173,8 @@ void Worker::ForgetTask(uint64_t task) { tasks_.Remove(task); }
 void Worker::PullAllLeases() {
   bool again = false;
   for (const auto& host : tasks_.All()) {
-    again = host->PullLeases(*deps_.dispatcher, deps_.clock->Steady(), config_.call_timeout) || again;
+    again =
+        host->PullLeases(*deps_.dispatcher, deps_.clock->Steady(), config_.call_timeout) || again;
   }
   if (again && !stopped_) lease_loop_->TriggerNow();
 }
@@ -208,7 +214,8 @@ void Worker::Shutdown(absl::Duration timeout) {
     goodbye.set_worker(id_);
     goodbye.set_worker_uid(uid_);
     goodbye.set_leaving(true);
-    if (id_ != 0) (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));
+    if (id_ != 0)
+      (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));
   }
   if (server_) server_->Shutdown(absl::ZeroDuration());
   tasks_.Clear();

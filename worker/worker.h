@@ -1,7 +1,9 @@
-// A worker: registers with the dispatcher, runs the tasks it is assigned, pulls their leases, pushes finished batches to clients.
+// A worker: registers with the dispatcher, runs the tasks it is assigned, pulls their leases,
+// pushes finished batches to clients.
 //
-// Threads (each owned by a member, joined by the destructor): beat (registers, beats, starts and stops tasks), lease (asks for splits),
-// send (moves finished blocks into streams), the compute and I/O pools, the transport's own.
+// Threads (each owned by a member, joined by the destructor): beat (registers, beats, starts and
+// stops tasks), lease (asks for splits), send (moves finished blocks into streams), the compute and
+// I/O pools, the transport's own.
 #pragma once
 
 #include <atomic>
@@ -31,12 +33,13 @@ class Worker final : private StreamHandler {
   struct Deps {
     std::shared_ptr<WorkerCalls> dispatcher;
     std::shared_ptr<FileSystem> files;
-    const OpRegistry* ops;          // these three outlive the worker
+    const OpRegistry* ops;  // these three outlive the worker
     const FormatRegistry* formats;
     const Clock* clock;
   };
-  // Binds the listening address and registers. Errors: FAILED_PRECONDITION (port in use), UNAVAILABLE (no dispatcher answered within
-  // connect_timeout; the message names its address), CANCELLED (`stop` was cancelled first).
+  // Binds the listening address and registers. Errors: FAILED_PRECONDITION (port in use),
+  // UNAVAILABLE (no dispatcher answered within connect_timeout; the message names its address),
+  // CANCELLED (`stop` was cancelled first).
   static absl::StatusOr<std::unique_ptr<Worker>> Start(const WorkerConfig& config, Deps deps,
                                                        const CancellationToken& stop);
   ~Worker() override;  // Shutdown(config.shutdown_timeout)
@@ -46,7 +49,8 @@ class Worker final : private StreamHandler {
   // Says goodbye, drops its tasks (their records are given out again), stops serving. Idempotent.
   void Shutdown(absl::Duration timeout);
 
-  // Leaves once its tasks have nothing more to deliver; a drained worker loses nothing and has nothing made twice.
+  // Leaves once its tasks have nothing more to deliver; a drained worker loses nothing and has
+  // nothing made twice.
   void Drain() { draining_ = true; }
   bool drained() const { return drained_; }
 

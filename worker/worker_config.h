@@ -14,7 +14,7 @@ struct WorkerConfig {
   std::string listen = "0.0.0.0:0";  // port 0: any free one
   // What clients dial; empty: the host's name and the bound port.
   std::string advertise;
-  std::string metrics_listen;  // empty: no metrics server
+  std::string metrics_listen;    // empty: no metrics server
   uint64_t compute_threads = 0;  // 0: one per core
   uint64_t io_threads = 4;
   std::vector<std::string> roots;  // directories that pipelines may read; empty: any

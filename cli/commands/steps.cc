@@ -31,7 +31,10 @@ class Steps final : public Command {
       if (output_ == "json") {
         nlohmann::json params = nlohmann::json::array();
         for (const ParamSpec& p : spec->params) {
-          params.push_back({{"name", p.name}, {"type", Name(p.type)}, {"required", p.required}, {"help", p.help}});
+          params.push_back({{"name", p.name},
+                            {"type", Name(p.type)},
+                            {"required", p.required},
+                            {"help", p.help}});
         }
         all.push_back({{"name", spec->name}, {"help", spec->help}, {"params", params}});
         continue;
@@ -39,8 +42,8 @@ class Steps final : public Command {
       std::printf("%-22s %s\n", spec->name.c_str(), spec->help.c_str());
       if (name_.empty()) continue;
       for (const ParamSpec& p : spec->params) {
-        std::printf("  %-20s %-14s %s%s\n", p.name.c_str(), std::string(Name(p.type)).c_str(), p.help.c_str(),
-                    p.required ? " (required)" : "");
+        std::printf("  %-20s %-14s %s%s\n", p.name.c_str(), std::string(Name(p.type)).c_str(),
+                    p.help.c_str(), p.required ? " (required)" : "");
       }
     }
     if (output_ == "json") std::printf("%s\n", all.dump(2).c_str());
