@@ -1,4 +1,4 @@
-// What a worker is told: configs/worker.yaml binds to this (worker_config.cc).
+// What a worker is told: configs/worker.yaml, HEADRACE_WORKER_*, flags of `headrace worker`.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +6,35 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/byte_count.h"
+#include "common/config/config.h"
+#include "common/logging/logging.h"
 
 namespace headrace {
 
 struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
-  std::string listen = "0.0.0.0:0";  // port 0: any free one
-  // What clients dial; empty: the host's name and the bound port.
+  std::string listen = "0.0.0.0:0";
   std::string advertise;
-  std::string metrics_listen;    // empty: no metrics server
-  uint64_t compute_threads = 0;  // 0: one per core
-  uint64_t io_threads = 4;
-  std::vector<std::string> roots;  // directories that pipelines may read; empty: any
+  std::string metrics_listen;
+  int64_t compute_threads = 0;
+  int64_t io_threads = 4;
+  std::vector<std::string> roots;
   std::vector<std::string> tags;
 
-  uint64_t output_bytes = 64ull << 20;  // finished batches of one task that wait for a client
-  uint64_t read_bytes = 32ull << 20;
-  uint64_t stage_bytes = 32ull << 20;
-  uint64_t max_element_bytes = 1ull << 30;
-  uint64_t max_record_bytes = 1ull << 30;
-  uint64_t max_tasks = 64;
+  ByteCount output_bytes = MiB(64);
+  ByteCount read_bytes = MiB(32);
+  ByteCount stage_bytes = MiB(32);
+  ByteCount max_element_bytes = GiB(1);
+  ByteCount max_record_bytes = GiB(1);
 
-  // How long a worker looks for its dispatcher at start before it gives up; zero: for ever.
   absl::Duration connect_timeout = absl::Seconds(60);
   absl::Duration call_timeout = absl::Seconds(5);
   absl::Duration shutdown_timeout = absl::Seconds(2);
+
+  LoggingConfig log;
 };
+
+ConfigSpec<WorkerConfig> WorkerConfigSpec();
 
 }  // namespace headrace
