@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMaxBuffer = int64_t{1} << 32;
 constexpr size_t kRowsPerBlock = 64;
+constexpr size_t kAhead = 8;  // rows whose memory is asked for before they are needed
 
 struct ShuffleParams {
   int64_t buffer = 0;
@@ -28,19 +29,20 @@ class ShuffleState final : public OpState {
 
   absl::Status Push(Block block, Emit emit) override {
     ends_.TakeFrom(block);
-    for (size_t row = 0; row < block.rows(); ++row) {
-      // The draws depend on the first record of the stretch besides the key: the same rows leave in
-      // the same order on any worker, and two stretches of one epoch in unlike ones.
-      if (!random_)
-        random_.emplace(key_, block.provenance(row).empty() ? Run{} : block.provenance(row)[0]);
-      PackedRow packed(block, row);
-      held_bytes_ += packed.bytes();
-      if (rows_.size() < buffer_) {
-        rows_.push_back(std::move(packed));
-        continue;
-      }
-      std::swap(rows_[random_->Below(rows_.size())], packed);
-      Send(std::move(packed), emit);
+    if (block.rows() > 0 && !random_) Begin(block);
+    const size_t filling = std::min(buffer_ - rows_.size(), block.rows());
+    for (size_t row = 0; row < filling; ++row) {
+      rows_.emplace_back(block, row);
+      held_bytes_ += rows_.back().bytes();
+    }
+    DrawLeaving(block.rows() - filling);
+    for (size_t i = 0; i < leaving_.size(); ++i) {
+      if (i + kAhead < leaving_.size()) rows_[leaving_[i + kAhead]].Prefetch();
+      PackedRow& place = rows_[leaving_[i]];
+      held_bytes_ -= place.bytes();
+      Send(place, emit);
+      place.Pack(block, filling + i);
+      held_bytes_ += place.bytes();
     }
     Flush(emit);
     return absl::OkStatus();
@@ -49,9 +51,9 @@ class ShuffleState final : public OpState {
   absl::Status Finish(Emit emit) override {
     while (!rows_.empty()) {
       std::swap(rows_[random_->Below(rows_.size())], rows_.back());
-      PackedRow last = std::move(rows_.back());
+      held_bytes_ -= rows_.back().bytes();
+      Send(rows_.back(), emit);
       rows_.pop_back();
-      Send(std::move(last), emit);
     }
     Flush(emit);
     random_.reset();
@@ -64,13 +66,28 @@ class ShuffleState final : public OpState {
   }
 
  private:
-  void Send(PackedRow row, Emit emit) {
-    held_bytes_ -= row.bytes();
+  // The draws depend on the first record of the stretch besides the key: the same rows leave in the
+  // same order on any worker, and two stretches of one epoch in unlike ones.
+  void Begin(const Block& block) {
+    random_.emplace(key_, block.provenance(0).empty() ? Run{} : block.provenance(0)[0]);
+  }
+
+  // Which rows of the full buffer make room for the next `count`. Drawn ahead, because each is a
+  // miss of every cache: asked for early, the misses overlap.
+  void DrawLeaving(size_t count) {
+    leaving_.clear();
+    for (size_t i = 0; i < count; ++i) {
+      leaving_.push_back(random_->Below(buffer_));
+      __builtin_prefetch(&rows_[leaving_.back()]);
+    }
+  }
+
+  void Send(PackedRow& row, Emit emit) {
     if (!out_) {
       out_.emplace(schema_);
       out_->Reserve(kRowsPerBlock);
     }
-    std::move(row).AppendTo(*out_, scratch_);
+    row.AppendTo(*out_, scratch_);
     if (out_->rows() == kRowsPerBlock) Flush(emit);
   }
 
@@ -91,6 +108,7 @@ class ShuffleState final : public OpState {
   size_t held_bytes_ = 0;     // of rows_
   std::optional<Block> out_;  // within a call only
   Ends ends_;
+  std::vector<size_t> leaving_;  // kept for their memory
   std::vector<Cell> scratch_;
 };
 
