@@ -1,9 +1,14 @@
 #include "pipeline/graph/yaml/yaml_document.h"
 
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
+#include <sstream>
 
 #include "absl/strings/escaping.h"
 #include "common/status.h"
@@ -87,6 +92,39 @@ size_t LineWithTab(std::string_view text) {
   return 0;
 }
 
+// Counts documents, keeps nothing else.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+  const YAML::Mark& last() const { return last_; }
+
+ private:
+  YAML::Mark last_;
+};
+
+// Where the second document of `text` starts; line -1 when there is none. (YAML::LoadAll would not
+// come back from a text that begins with a comma: it makes empty documents of it for ever.)
+YAML::Mark SecondDocument(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  YAML::Mark none;
+  none.line = -1;
+  if (!parser.HandleNextDocument(starts)) return none;
+  return parser.HandleNextDocument(starts) ? starts.last() : none;
+}
+
 }  // namespace
 
 bool PlainIsText(std::string_view word) {
@@ -106,17 +144,23 @@ absl::StatusOr<YamlDocument> YamlDocument::Parse(std::string_view text, std::str
   }
   YamlDocument out(file);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents[0].IsNull()) {
+    const std::string copy(text);
+    out.root_.reset(YAML::Load(copy));
+    const YAML::Mark second = SecondDocument(copy);
+    if (second.line >= 0) {
+      return InvalidArgument(
+          "{}:{}:{}: {}", file, second.line + 1, second.column + 1,
+          out.root_.IsNull() ? "this is no YAML" : "a second document; a file holds one pipeline");
+    }
+    if (out.root_.IsNull()) {
       return InvalidArgument(
           "{}: empty; a pipeline begins with `source: {{files: ..., format: ...}}`", file);
     }
-    if (documents.size() > 1)
-      return out.Error(documents[1], "a second document; a file holds one pipeline");
-    out.root_ = documents[0];
   } catch (const YAML::Exception& e) {
-    if (e.mark.is_null()) return InvalidArgument("{}: {}", file, e.msg);
-    return InvalidArgument("{}:{}:{}: {}", file, e.mark.line + 1, e.mark.column + 1, e.msg);
+    const std::string message =
+        dynamic_cast<const YAML::DeepRecursion*>(&e) != nullptr ? "nested too deep" : e.msg;
+    if (e.mark.is_null()) return InvalidArgument("{}: {}", file, message);
+    return InvalidArgument("{}:{}:{}: {}", file, e.mark.line + 1, e.mark.column + 1, message);
   }
   return out;
 }
@@ -152,6 +196,8 @@ absl::Status YamlDocument::AddEntries(const YAML::Node& map, std::string_view wh
                                       bool merged, std::vector<YamlEntry>& out) {
   HR_RETURN_IF_ERROR(Spend(map, depth));
   if (!map.IsMap()) return Error(map, fmt::format("{} is a map of name: value", what));
+  std::set<std::string> keys;
+  for (const YamlEntry& entry : out) keys.insert(entry.key);
   std::vector<YAML::Node> merges;
   for (const auto& pair : map) {
     HR_RETURN_IF_ERROR(Spend(pair.first, depth));
@@ -164,8 +210,7 @@ absl::Status YamlDocument::AddEntries(const YAML::Node& map, std::string_view wh
       merges.push_back(pair.second);
       continue;
     }
-    bool known = false;
-    for (const YamlEntry& entry : out) known = known || entry.key == key;
+    const bool known = !keys.insert(key).second;
     if (known && merged) continue;  // what is nearer wins
     if (known) return Error(pair.first, fmt::format("'{}' is given twice in {}", key, what));
     out.push_back({key, pair.first, pair.second});

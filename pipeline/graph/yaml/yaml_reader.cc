@@ -219,8 +219,7 @@ absl::StatusOr<v1::Value> Reader::Checked(const YAML::Node& node, const ParamSpe
                                           std::string_view what) {
   HR_ASSIGN_OR_RETURN(v1::Value value, doc_.Value(node));
   if (absl::Status s = CanonicalValue(spec, value).status(); !s.ok()) {
-    return doc_.Error(node,
-                      fmt::format("{}: {}: {}", what, spec.name, std::string(s.message())));
+    return doc_.Error(node, fmt::format("{}: {}: {}", what, spec.name, std::string(s.message())));
   }
   return value;
 }
@@ -379,8 +378,8 @@ absl::Status Reader::Optimize(const YAML::Node& node, v1::PipelineDef& def) {
     HR_ASSIGN_OR_RETURN(const v1::Value value, doc_.Value(entry.value));
     bool on = true;
     if (absl::Status s = FromValue(value, on); !s.ok()) {
-      return doc_.Error(
-          entry.value, fmt::format("'optimize': {}: {}", entry.key, std::string(s.message())));
+      return doc_.Error(entry.value,
+                        fmt::format("'optimize': {}: {}", entry.key, std::string(s.message())));
     }
     if (!on) def.add_disabled_passes(entry.key);
   }
