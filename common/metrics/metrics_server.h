@@ -1,0 +1,34 @@
+// Serves a role's metrics and health over HTTP: /metrics for Prometheus, /healthz for probes (200
+// "ok", or 503 with the reason). Owned by the role, beside the Metrics that it reads; it stops in
+// well under a second when destroyed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/http/http_server.h"
+#include "common/metrics/metrics.h"
+
+namespace headrace {
+
+class MetricsServer {
+ public:
+  // `listen` is "address:port", port 0 to have one chosen; `setting` the config key that holds it,
+  // for errors (see HttpServer::Start). `health` runs on the server's thread; empty: always
+  // healthy.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
+      const std::string& listen, const std::string& setting, const Metrics& metrics,
+      std::function<absl::Status()> health = {});
+
+  const NetAddress& address() const { return server_->address(); }
+
+ private:
+  explicit MetricsServer(std::unique_ptr<HttpServer> server) : server_(std::move(server)) {}
+
+  const std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace headrace
