@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "common/metrics/process_metrics.h"
 #include "common/status.h"
 
 namespace headrace {
@@ -113,6 +114,15 @@ TEST(MetricsTest, NamesListWhatIsThere) {
   EXPECT_EQ(names[0].name, "headrace_a_total");
   EXPECT_THAT(names[0].labels, testing::ElementsAre("job", "step"));
   EXPECT_EQ(names[1].kind, MetricKind::kGauge);
+}
+
+TEST(ProcessMetricsTest, EveryRoleShowsItsProcess) {
+  Metrics metrics("worker");
+  const ProcessMetrics process = AddProcessMetrics(metrics);
+  EXPECT_THAT(
+      metrics.Text(),
+      testing::ContainsRegex("headrace_process_resident_bytes\\{role=\"worker\"\\} [1-9][0-9]*"));
+  EXPECT_EQ(metrics.Names().size(), 4u);
 }
 
 TEST(MetricNamesTest, TheRulesHold) {
