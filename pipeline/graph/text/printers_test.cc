@@ -110,7 +110,9 @@ TEST(LiteralsTest, EveryLanguageQuotesWhatItMust) {
   EXPECT_EQ(YamlText("hi\xFF"), "!!binary \"aGn/\"");
   EXPECT_EQ(PythonText("a\"b\n"), "\"a\\\"b\\n\"");
   EXPECT_EQ(PythonText("a\"\xFF"), "b\"a\\\"\\xff\"");
-  EXPECT_EQ(CppText("a\"?" "?/\n\x01\x31\xFF"), "\"a\\\"\\?\\?/\\n\\0011\\377\"");
+  EXPECT_EQ(CppText("a\"?"
+                    "?/\n\x01\x31\xFF"),
+            "\"a\\\"\\?\\?/\\n\\0011\\377\"");
   EXPECT_EQ(CppText(std::string("a\0b", 3)), "std::string(\"a\\000b\", 3)");
 }
 
