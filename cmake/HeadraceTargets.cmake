@@ -14,6 +14,7 @@ function(headrace_library name)
   add_library(hr_${name} STATIC ${A_SOURCES})
   target_include_directories(hr_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(hr_${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY HEADRACE_LIBRARIES hr_${name})
 endfunction()
 
 # headrace_test(NAME SOURCES a_test.cc ... DEPS lib ... [LABELS l ...] [TIMEOUT s]): one gtest binary, one ctest entry.
