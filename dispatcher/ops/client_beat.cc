@@ -1,0 +1,115 @@
+// ClientBeat: what was delivered, which fences are confirmed, and what the client should know.
+// Idempotent: sets are united.
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+#include "dispatcher/ops/limits.h"
+#include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/progress.h"
+
+namespace headrace {
+namespace {
+
+// The order matters: a confirmation says that no more deliveries will come, so those of the same
+// message count first.
+void TakeReport(OpContext& context, const Epoch& epoch, const v1::ClientBeatRequest& request) {
+  if (request.delivered_size() != 0) {
+    v1::Event event;
+    v1::RunsDelivered& delivered = *event.mutable_runs_delivered();
+    delivered.set_client(request.client());
+    delivered.set_epoch(request.epoch());
+    *delivered.mutable_delivered() = request.delivered();
+    context.changes.Make(std::move(event));
+  }
+  v1::Event event;
+  v1::FenceConfirmed& confirmed = *event.mutable_fence_confirmed();
+  confirmed.set_client(request.client());
+  for (const TaskId awaited : epoch.FencesFor(ClientId(request.client()))) {
+    if (std::ranges::count(request.confirmed_fences(), awaited.value) != 0) {
+      confirmed.add_tasks(awaited.value);
+    }
+  }
+  if (confirmed.tasks_size() != 0) context.changes.Make(std::move(event));
+}
+
+void FenceBroken(OpContext& context, const Job& job, const v1::ClientBeatRequest& request) {
+  std::vector<TaskId> broken;
+  for (const uint64_t task : request.broken_tasks()) broken.emplace_back(task);
+  FenceTasks(context, job, broken, v1::FENCE_CAUSE_STREAM_BROKEN,
+             fmt::format("client {} lost its stream", request.client()));
+}
+
+void FillRunning(const OpContext& context, const Job& job, const v1::ClientBeatRequest& request,
+                 v1::ClientBeatReply& reply) {
+  const Epoch& epoch = *job.epoch;
+  for (const TaskId task : epoch.FencesFor(ClientId(request.client()))) {
+    reply.add_fences(task.value);
+  }
+  reply.set_tasks_version(epoch.tasks_version());
+  if (request.tasks_version() != epoch.tasks_version()) {
+    reply.set_tasks_changed(true);
+    AppendTasks(context.state(), epoch, reply.mutable_tasks());
+  }
+  reply.set_waiting(WaitingReason(context.state(), job));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
+                                               const v1::ClientBeatRequest& request) {
+  RunBudget budget(context.config.limits);
+  for (const v1::TaskRuns& runs : request.delivered())
+    HR_RETURN_IF_ERROR(budget.Check(runs.runs()));
+  v1::ClientBeatReply reply;
+  const ClientId id(request.client());
+  const Job* job = context.state().JobOf(id);
+  if (job == nullptr || job->id.value != request.job()) {
+    reply.set_unknown_client(true);
+    return reply;
+  }
+  context.liveness.Saw(id, context.now);
+  if (request.has_load()) context.telemetry.loads[id] = request.load();
+  const auto running = [&] {
+    return job->epoch.has_value() && job->epoch->number() == request.epoch() &&
+           job->epoch->readers().contains(id);
+  };
+  if (running()) {
+    TakeReport(context, *job->epoch, request);
+    FenceBroken(context, *job, request);
+    FinishEpochIfComplete(context, job->id);
+    AssignTasks(context, job->id);
+  }
+  reply.set_acknowledged_report(request.report_number());
+  if (job->ended) {
+    const bool cancelled = job->end_code == 0;
+    reply.mutable_failure()->set_code(
+        cancelled ? static_cast<uint32_t>(absl::StatusCode::kCancelled) : job->end_code);
+    reply.mutable_failure()->set_message(job->end_message);
+  }
+  if (running()) {
+    FillRunning(context, *job, request, reply);
+  } else if (const auto it = job->finished.find(request.epoch());
+             it != job->finished.end() && !job->ended) {
+    reply.set_epoch_finished(true);
+    *reply.mutable_summary() = it->second.summary;
+  }
+  reply.set_beat_milliseconds(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(ClientBeatPeriod(context.config, *job))));
+  return reply;
+}
+
+void AppendTasks(const State& state, const Epoch& epoch,
+                 google::protobuf::RepeatedPtrField<v1::TaskAddress>* tasks) {
+  for (const auto& [id, task] : epoch.tasks()) {
+    const Worker* worker = task.fenced ? nullptr : state.workers().Find(task.worker);
+    if (worker == nullptr) continue;
+    v1::TaskAddress* address = tasks->Add();
+    address->set_task(id.value);
+    address->set_worker(worker->id.value);
+    address->set_address(worker->address);
+    for (const std::string& transport : worker->transports) address->add_transports(transport);
+  }
+}
+
+}  // namespace headrace

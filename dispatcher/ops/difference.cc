@@ -1,0 +1,104 @@
+#include "dispatcher/ops/difference.h"
+
+#include <algorithm>
+#include <map>
+
+#include "dispatcher/sharding/policy.h"
+#include "fmt/format.h"
+
+namespace headrace {
+namespace {
+
+std::string Show(const v1::Value& value) {
+  switch (value.kind_case()) {
+    case v1::Value::kBoolean:
+      return value.boolean() ? "true" : "false";
+    case v1::Value::kInteger:
+      return fmt::format("{}", value.integer());
+    case v1::Value::kNumber:
+      return fmt::format("{}", value.number());
+    case v1::Value::kText:
+      return fmt::format("'{}'", value.text());
+    case v1::Value::kList:
+    case v1::Value::kMap:
+      return value.ShortDebugString();
+    default:
+      return "null";
+  }
+}
+
+std::string ParamsDifference(const v1::ValueMap& here, const v1::ValueMap& there) {
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const v1::NamedValue& entry : here.entries()) both[entry.name()].first = Show(entry.value());
+  for (const v1::NamedValue& entry : there.entries()) {
+    both[entry.name()].second = Show(entry.value());
+  }
+  for (const auto& [name, values] : both) {
+    if (values.first == values.second) continue;
+    const auto said = [](const std::string& value) { return value.empty() ? "not set" : value; };
+    return fmt::format("{} is {} here, {} there", name, said(values.first), said(values.second));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string PipelineDifference(const v1::PipelineDef& here, const v1::PipelineDef& there) {
+  if (here.source().format() != there.source().format()) {
+    return fmt::format("the source's format is '{}' here, '{}' there", here.source().format(),
+                       there.source().format());
+  }
+  if (!std::ranges::equal(here.source().files(), there.source().files())) {
+    return "the source's files differ";
+  }
+  if (auto params = ParamsDifference(here.source().params(), there.source().params());
+      !params.empty()) {
+    return fmt::format("source: {}", params);
+  }
+  for (int i = 0; i < std::min(here.steps_size(), there.steps_size()); ++i) {
+    if (here.steps(i).op() != there.steps(i).op()) {
+      return fmt::format("step {} is '{}' here, '{}' there", i + 1, here.steps(i).op(),
+                         there.steps(i).op());
+    }
+    auto params = ParamsDifference(here.steps(i).params(), there.steps(i).params());
+    if (!params.empty()) return fmt::format("step {} '{}': {}", i + 1, here.steps(i).op(), params);
+  }
+  if (here.steps_size() != there.steps_size()) {
+    return fmt::format("{} steps here, {} there", here.steps_size(), there.steps_size());
+  }
+  if (here.seed() != there.seed()) {
+    return fmt::format("seed is {} here, {} there", here.seed(), there.seed());
+  }
+  return "";
+}
+
+std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& there) {
+  if (ShardingName(here.sharding()) != ShardingName(there.sharding())) {
+    return fmt::format("sharding is {} here, {} there", ShardingName(here.sharding()),
+                       ShardingName(there.sharding()));
+  }
+  const auto visitation = [](const v1::JobOptions& o) {
+    return std::max<int>(o.visitation(), v1::VISITATION_EXACTLY_ONCE);
+  };
+  if (visitation(here) != visitation(there)) return "visitation differs";
+  const auto loss = [](const v1::JobOptions& o) {
+    return o.on_client_loss() == v1::ON_CLIENT_LOSS_WAIT ? "wait" : "reassign";
+  };
+  if (std::string_view(loss(here)) != loss(there)) {
+    return fmt::format("on_client_loss is {} here, {} there", loss(here), loss(there));
+  }
+  if (here.static_slots() != there.static_slots()) {
+    return fmt::format("static_slots is {} here, {} there", here.static_slots(),
+                       there.static_slots());
+  }
+  if (here.world_size() != there.world_size()) {
+    return fmt::format("world_size is {} here, {} there", here.world_size(), there.world_size());
+  }
+  if (here.target_split_bytes() != there.target_split_bytes()) {
+    return fmt::format("target_split_bytes is {} here, {} there", here.target_split_bytes(),
+                       there.target_split_bytes());
+  }
+  return "";
+}
+
+}  // namespace headrace

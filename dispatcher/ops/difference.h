@@ -1,0 +1,16 @@
+// Says how a pipeline or its options differ from those of a running job of the same name, in the
+// user's words.
+#pragma once
+
+#include <string>
+
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+// "step 2 'shuffle': buffer is 100 here, 1000 there"; "" when there is no difference. Names,
+// locations and the error policy do not count.
+std::string PipelineDifference(const v1::PipelineDef& here, const v1::PipelineDef& there);
+std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& there);
+
+}  // namespace headrace

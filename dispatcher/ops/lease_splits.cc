@@ -1,0 +1,89 @@
+// LeaseSplits: splits for a task, ahead of its need. Idempotent by (task, request_number): the last
+// answer is kept.
+#include <algorithm>
+#include <utility>
+
+#include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/progress.h"
+
+namespace headrace {
+namespace {
+
+// Near the end of a shared lane nobody gets more than his part of what is left, or one worker would
+// end up with the epoch's tail.
+size_t FairShare(const Epoch& epoch, const Lane& lane) {
+  if (!lane.def().shared()) return lane.pending();
+  const size_t tasks = std::max<size_t>(1, epoch.ActiveTasks().size());
+  return (lane.pending() + tasks - 1) / tasks;
+}
+
+void Grant(OpContext& context, const Task& task, uint64_t request_number,
+           const std::vector<SplitPass>& items) {
+  v1::Event event;
+  v1::LeasesGranted& granted = *event.mutable_leases_granted();
+  granted.set_task(task.id.value);
+  granted.set_request_number(request_number);
+  granted.set_exhausted(items.empty());
+  uint64_t number = context.state().next_lease().value;
+  for (const SplitPass& item : items) {
+    v1::GrantedLease* lease = granted.add_leases();
+    lease->set_number(number++);
+    lease->set_split(item.split);
+    lease->set_pass(item.pass);
+  }
+  context.changes.Make(std::move(event));
+}
+
+void FillAnswer(const Job& job, const Task& task, v1::LeaseSplitsReply& reply) {
+  for (const LeaseNumber number : task.last_answer) {
+    const Lease* lease = job.epoch->leases().Find(number);
+    if (lease == nullptr) continue;  // retired: the answer was used long ago
+    v1::Lease* out = reply.add_leases();
+    out->set_number(number.value);
+    *out->mutable_split() = job.dataset->splits[lease->item.split];
+    out->set_pass(lease->item.pass);
+    const SplitLedger* ledger = job.epoch->lanes()[lease->lane].Find(lease->item);
+    if (ledger != nullptr && !ledger->untouched()) {
+      ledger->AppendSkip(lease->item.split, lease->item.pass, out->mutable_skip());
+    }
+  }
+  reply.set_exhausted(reply.leases().empty());
+}
+
+}  // namespace
+
+absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
+                                                 const v1::LeaseSplitsRequest& request) {
+  v1::LeaseSplitsReply reply;
+  const TaskId id(request.task());
+  const Job* job = context.state().JobOf(id);
+  const Task* task = job == nullptr ? nullptr : job->epoch->FindActiveTask(id);
+  const Worker* worker = context.state().workers().Find(WorkerId(request.worker()));
+  if (task == nullptr || worker == nullptr || task->worker != worker->id || !worker->live()) {
+    reply.set_unknown_task(true);
+    return reply;
+  }
+  context.liveness.Saw(worker->id, context.now);
+  if (request.request_number() > task->last_request && worker->state == WorkerState::kReady) {
+    const Epoch& epoch = *job->epoch;
+    const Lane& lane = epoch.lanes()[task->lane];
+    const size_t want =
+        std::min<size_t>({std::max(1u, request.want()),
+                          context.config.limits.max_leases_per_request, FairShare(epoch, lane)});
+    const std::vector<SplitPass> items = lane.Next(want);
+    // Saying again that there is nothing changes nothing.
+    if (!items.empty() || !task->exhausted) Grant(context, *task, request.request_number(), items);
+    if (items.empty()) {
+      reply.set_exhausted(true);
+      return reply;
+    }
+  }
+  if (request.request_number() == task->last_request) {
+    FillAnswer(*job, *task, reply);
+  } else {
+    reply.set_exhausted(true);  // an old request: nobody waits for this answer
+  }
+  return reply;
+}
+
+}  // namespace headrace

@@ -1,0 +1,38 @@
+// Refuses messages that are larger than a peer may send, naming the limit's key.
+#pragma once
+
+#include "common/status.h"
+#include "dispatcher/dispatcher_config.h"
+#include "dispatcher/state/run_set.h"
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+// Counts runs over the parts of one message.
+class RunBudget {
+ public:
+  explicit RunBudget(const DispatcherLimits& limits) : limits_(limits) {}
+
+  template <typename Runs>
+  absl::Status Check(const Runs& runs) {
+    for (const v1::Run& run : runs) {
+      if (run.first() >= RunSet::kMaxRecords || run.count() > RunSet::kMaxRecords - run.first()) {
+        return OutOfRange("run [{}, +{}) of split {}: a split has at most {} records", run.first(),
+                          run.count(), run.split(), RunSet::kMaxRecords);
+      }
+      // Parts are kept one by one.
+      used_ += run.parts() > 1 ? run.count() : 1;
+    }
+    if (used_ > limits_.max_runs_per_message) {
+      return OutOfRange("over {} runs in one message (limits.max_runs_per_message)",
+                        limits_.max_runs_per_message);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const DispatcherLimits& limits_;
+  uint64_t used_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,150 @@
+// OpenJob: creates a job or joins the running one of that name. Idempotent by client_uid.
+#include <limits>
+#include <utility>
+
+#include "common/status.h"
+#include "dispatcher/ops/difference.h"
+#include "dispatcher/ops/ops.h"
+#include "dispatcher/sharding/policy.h"
+
+namespace headrace {
+namespace {
+
+v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId client) {
+  v1::OpenJobReply reply;
+  reply.set_job(job.id.value);
+  reply.set_client(client.value);
+  reply.set_fingerprint(job.fingerprint);
+  reply.set_job_name(job.name);
+  reply.set_next_epoch(job.epoch.has_value() ? job.epoch->number() : job.next_epoch);
+  if (job.dataset != nullptr) {
+    *reply.mutable_schema() = job.dataset->schema;
+    reply.set_batched(job.dataset->batched);
+    reply.set_splits(job.dataset->splits.size());
+    reply.set_dataset_version(job.dataset->version);
+  }
+  reply.set_client_timeout_milliseconds(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(context.config.client_timeout)));
+  return reply;
+}
+
+absl::StatusOr<v1::OpenJobReply> Join(OpContext& context, const v1::OpenJobRequest& request,
+                                      JobId job) {
+  if (context.state().clients().all().size() >= context.config.limits.max_clients) {
+    return ResourceExhausted("{} clients are connected already (limits.max_clients)",
+                             context.config.limits.max_clients);
+  }
+  const ClientId client = context.state().next_client();
+  v1::Event event;
+  v1::ClientJoined& joined = *event.mutable_client_joined();
+  joined.set_client(client.value);
+  joined.set_job(job.value);
+  joined.set_uid(request.client_uid());
+  joined.set_rank(request.rank());
+  joined.set_host(request.client_host());
+  context.changes.Make(std::move(event));
+  context.liveness.Saw(client, context.now);
+  return ReplyFor(context, *context.state().jobs().Find(job), client);
+}
+
+absl::Status Taken(const Job& job, const std::string& difference) {
+  return AlreadyExists("job '{}' is running and differs: {}", job.name, difference);
+}
+
+void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::string& name,
+             ResolvedPipeline resolved) {
+  v1::Event event;
+  v1::JobOpened& opened = *event.mutable_job_opened();
+  opened.set_job(context.state().next_job().value);
+  opened.set_name(name);
+  *opened.mutable_pipeline() = request.pipeline();
+  *opened.mutable_options() = request.options();
+  opened.set_fingerprint(resolved.fingerprint);
+  opened.set_dataset_version(resolved.dataset_version);
+  opened.mutable_splits()->Reserve(static_cast<int>(resolved.splits.size()));
+  for (v1::Split& split : resolved.splits) *opened.add_splits() = std::move(split);
+  *opened.mutable_source_schema() = std::move(resolved.source_schema);
+  *opened.mutable_schema() = std::move(resolved.schema);
+  opened.set_batched(resolved.batched);
+  opened.set_passes(resolved.passes);
+  opened.set_single_task(resolved.single_task);
+  opened.set_shard_hint(resolved.shard_hint);
+  context.changes.Make(std::move(event));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<v1::OpenJobReply>> OpenKnownJob(OpContext& context,
+                                                             const v1::OpenJobRequest& request) {
+  if (request.client_uid() == 0) return InvalidArgument("client_uid is missing");
+  if (const Client* client = context.state().clients().FindByUid(request.client_uid())) {
+    const Job* job = context.state().jobs().Find(client->job);
+    if (request.job_name().empty() || request.job_name() == job->name) {
+      context.liveness.Saw(client->id, context.now);
+      return ReplyFor(context, *job, client->id);
+    }
+    return InvalidArgument("client uid {} has job '{}' open already", request.client_uid(),
+                           job->name);
+  }
+  if (request.job_name().empty()) return std::nullopt;
+  const Job* job = context.state().jobs().FindRunning(request.job_name());
+  if (job == nullptr ||
+      job->pipeline.SerializeAsString() != request.pipeline().SerializeAsString()) {
+    return std::nullopt;
+  }
+  const std::string difference = OptionsDifference(request.options(), job->options);
+  if (!difference.empty()) return Taken(*job, difference);
+  HR_ASSIGN_OR_RETURN(v1::OpenJobReply reply, Join(context, request, job->id));
+  return reply;
+}
+
+absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
+                                                 const v1::OpenJobRequest& request,
+                                                 ResolvedPipeline resolved) {
+  // Another call may have opened it in the meantime.
+  HR_ASSIGN_OR_RETURN(std::optional<v1::OpenJobReply> known, OpenKnownJob(context, request));
+  if (known.has_value()) return *std::move(known);
+
+  if (const Job* job = context.state().jobs().FindRunning(request.job_name());
+      job != nullptr && !request.job_name().empty()) {
+    if (job->fingerprint != resolved.fingerprint) {
+      const std::string difference = PipelineDifference(request.pipeline(), job->pipeline);
+      return Taken(*job, difference.empty() ? "another pipeline" : difference);
+    }
+    if (job->dataset->version != resolved.dataset_version) {
+      return Taken(*job, fmt::format("the dataset's files changed since it began (version {} now, "
+                                     "{} then); give the job another name",
+                                     resolved.dataset_version, job->dataset->version));
+    }
+    const std::string difference = OptionsDifference(request.options(), job->options);
+    if (!difference.empty()) return Taken(*job, difference);
+    return Join(context, request, job->id);
+  }
+
+  const DispatcherLimits& limits = context.config.limits;
+  if (context.state().jobs().running() >= limits.max_jobs) {
+    return ResourceExhausted("{} jobs are running already (limits.max_jobs)", limits.max_jobs);
+  }
+  if (resolved.splits.size() > limits.max_splits ||
+      resolved.splits.size() > std::numeric_limits<uint32_t>::max()) {
+    return OutOfRange(
+        "the dataset has {} splits, over {} (limits.max_splits); make splits larger "
+        "(target_split_bytes)",
+        resolved.splits.size(), limits.max_splits);
+  }
+  if (request.options().static_slots() > limits.max_static_slots) {
+    return OutOfRange("static_slots is {}, over {} (limits.max_static_slots)",
+                      request.options().static_slots(), limits.max_static_slots);
+  }
+  Dataset shape;
+  shape.single_task = resolved.single_task;
+  shape.shard_hint = resolved.shard_hint;
+  HR_RETURN_IF_ERROR(MakePolicy(request.options().sharding(), shape)->Check(shape));
+  const JobId job = context.state().next_job();
+  const std::string name =
+      request.job_name().empty() ? fmt::format("job-{}", job.value) : request.job_name();
+  OpenNew(context, request, name, std::move(resolved));
+  return Join(context, request, job);
+}
+
+}  // namespace headrace

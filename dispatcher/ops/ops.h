@@ -1,0 +1,50 @@
+// One function per RPC of dispatcher.proto, one file each: reads State, makes the events that hold
+// the outcome, builds the reply. Called under the service's mutex; no I/O, no waiting, no clock but
+// the context's.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "dispatcher/op_context.h"
+#include "dispatcher/pipeline_resolver.h"
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+// OpenJob in two steps, since files are listed without the mutex. First: the answer when nothing
+// has to be resolved (this client joined before, or a running job of that name has the same
+// pipeline, word for word); nothing otherwise.
+absl::StatusOr<std::optional<v1::OpenJobReply>> OpenKnownJob(OpContext& context,
+                                                             const v1::OpenJobRequest& request);
+absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
+                                                 const v1::OpenJobRequest& request,
+                                                 ResolvedPipeline resolved);
+
+absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
+                                               const v1::StartEpochRequest& request);
+absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
+                                               const v1::ClientBeatRequest& request);
+absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
+                                                 const v1::CloseClientRequest& request);
+
+absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
+                                                       const v1::RegisterWorkerRequest& request);
+absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
+                                               const v1::WorkerBeatRequest& request);
+absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
+                                                 const v1::LeaseSplitsRequest& request);
+
+absl::StatusOr<v1::ListJobsReply> ListJobs(OpContext& context, const v1::ListJobsRequest& request);
+absl::StatusOr<v1::ListWorkersReply> ListWorkers(OpContext& context,
+                                                 const v1::ListWorkersRequest& request);
+absl::StatusOr<v1::CancelJobReply> CancelJob(OpContext& context,
+                                             const v1::CancelJobRequest& request);
+absl::StatusOr<v1::DrainWorkerReply> DrainWorker(OpContext& context,
+                                                 const v1::DrainWorkerRequest& request);
+
+// The addresses of an epoch's active tasks, for clients.
+void AppendTasks(const State& state, const Epoch& epoch,
+                 google::protobuf::RepeatedPtrField<v1::TaskAddress>* tasks);
+
+}  // namespace headrace

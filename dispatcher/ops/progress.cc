@@ -1,0 +1,163 @@
+#include "dispatcher/ops/progress.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+#include "dispatcher/sharding/policy.h"
+
+namespace headrace {
+namespace {
+
+// Ready workers with the number of their active tasks; those that had to be fenced too often only
+// when there are no others.
+std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) {
+  std::vector<Candidate> good;
+  std::vector<Candidate> all;
+  for (const WorkerId worker : context.state().workers().Ready()) {
+    const Candidate candidate{worker, epoch.ActiveTasksOf(worker).size()};
+    all.push_back(candidate);
+    if (epoch.StrikesOf(worker) < context.config.max_strikes) good.push_back(candidate);
+  }
+  return good.empty() ? all : good;
+}
+
+}  // namespace
+
+void AssignTasks(OpContext& context, JobId id) {
+  const Job* job = context.state().jobs().Find(id);
+  if (job == nullptr || !job->epoch.has_value() || job->epoch->readers().empty()) return;
+  const Epoch& epoch = *job->epoch;
+  if (epoch.Complete()) return;
+  const auto policy = MakePolicy(job->options.sharding(), *job->dataset);
+  const std::vector<Candidate> candidates = Candidates(context, epoch);
+  for (const Placement& placement : policy->Place(epoch, candidates)) {
+    v1::Event event;
+    v1::TaskAssigned& assigned = *event.mutable_task_assigned();
+    assigned.set_task(context.state().next_task().value);
+    assigned.set_job(id.value);
+    assigned.set_epoch(epoch.number());
+    assigned.set_worker(placement.worker.value);
+    assigned.set_lane(placement.lane);
+    assigned.set_replay(job->dataset->single_task && !epoch.tasks().empty());
+    context.changes.Make(std::move(event));
+  }
+}
+
+void FinishEpochIfComplete(OpContext& context, JobId id) {
+  const Job* job = context.state().jobs().Find(id);
+  if (job == nullptr || !job->epoch.has_value() || !job->epoch->Complete()) return;
+  // Somebody must have begun to read: an empty dataset is complete at once.
+  v1::Event event;
+  event.mutable_epoch_finished()->set_job(id.value);
+  event.mutable_epoch_finished()->set_epoch(job->epoch->number());
+  context.changes.Make(std::move(event));
+}
+
+void EndJob(OpContext& context, JobId id, absl::StatusCode code, std::string message) {
+  const Job* job = context.state().jobs().Find(id);
+  if (job == nullptr || job->ended) return;
+  v1::Event event;
+  v1::JobEnded& ended = *event.mutable_job_ended();
+  ended.set_job(id.value);
+  ended.set_code(static_cast<uint32_t>(code));
+  ended.set_message(std::move(message));
+  context.changes.Make(std::move(event));
+}
+
+void FenceTasks(OpContext& context, const Job& job, const std::vector<TaskId>& tasks,
+                v1::FenceCause cause, std::string reason, bool unreported_client) {
+  if (!job.epoch.has_value()) return;
+  const Epoch& epoch = *job.epoch;
+  v1::Event event;
+  v1::TasksFenced& fenced = *event.mutable_tasks_fenced();
+  for (const TaskId task : tasks) {
+    if (epoch.FindActiveTask(task) != nullptr) fenced.add_tasks(task.value);
+  }
+  if (fenced.tasks().empty()) return;
+  fenced.set_cause(cause);
+  fenced.set_reason(std::move(reason));
+  // At least once: frames of the old leases may be handed over while the new ones run.
+  if (job.options.visitation() != v1::VISITATION_AT_LEAST_ONCE) {
+    for (const ClientId client : epoch.readers()) fenced.add_awaited(client.value);
+  }
+  // At most once: what may have been handed over unseen is not made again. A replay of counting
+  // steps needs the whole lane, so their pipelines keep exactly once for lost workers.
+  const bool worker_side = cause != v1::FENCE_CAUSE_CLIENT_GONE && cause != v1::FENCE_CAUSE_DRAINED;
+  fenced.set_give_up(job.options.visitation() == v1::VISITATION_AT_MOST_ONCE &&
+                     !job.dataset->single_task && (worker_side || unreported_client));
+  context.changes.Make(std::move(event));
+}
+
+void RemoveWorker(OpContext& context, WorkerId worker, bool lost, std::string_view reason) {
+  v1::Event event;
+  event.mutable_worker_gone()->set_worker(worker.value);
+  event.mutable_worker_gone()->set_lost(lost);
+  context.changes.Make(std::move(event));
+  context.liveness.Forget(worker);
+  for (const auto& [id, job] : context.state().jobs().all()) {
+    if (!job.epoch.has_value()) continue;
+    FenceTasks(context, job, job.epoch->ActiveTasksOf(worker), v1::FENCE_CAUSE_WORKER_GONE,
+               fmt::format("worker {} {}", worker.value, reason));
+    FinishEpochIfComplete(context, id);
+    AssignTasks(context, id);
+  }
+}
+
+void RemoveClient(OpContext& context, ClientId client, bool lost) {
+  const Client* found = context.state().clients().Find(client);
+  if (found == nullptr) return;
+  const JobId id = found->job;
+  const Job* job = context.state().jobs().Find(id);
+  const bool reads =
+      job != nullptr && job->epoch.has_value() && job->epoch->readers().contains(client);
+  v1::Event event;
+  event.mutable_client_gone()->set_client(client.value);
+  event.mutable_client_gone()->set_lost(lost);
+  context.changes.Make(std::move(event));
+  context.liveness.Forget(client);
+  context.telemetry.loads.erase(client);
+  if (!reads) return;
+  FinishEpochIfComplete(context, id);
+  if (!job->epoch.has_value()) return;
+  FenceTasks(context, *job, job->epoch->ActiveTasks(), v1::FENCE_CAUSE_CLIENT_GONE,
+             fmt::format("client {} {}", client.value, lost ? "was lost" : "left"), lost);
+  AssignTasks(context, id);
+}
+
+std::string WaitingReason(const State& state, const Job& job) {
+  if (!job.epoch.has_value()) return "";
+  if (job.epoch->readers().empty()) return "waiting for clients: none reads the epoch";
+  if (!job.epoch->ActiveTasks().empty()) return "";
+  if (state.workers().live() == 0) return "waiting for workers: none is registered";
+  if (state.workers().Ready().empty()) return "waiting for workers: all are draining";
+  if (!job.epoch->fences().empty()) {
+    return fmt::format("waiting for clients to confirm a fence: {}",
+                       job.epoch->fences().front().reason);
+  }
+  return "waiting for workers";
+}
+
+absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job) {
+  if (!job.epoch.has_value()) return config.client_beat;
+  const Epoch& epoch = *job.epoch;
+  if (!epoch.fences().empty()) return config.busy_beat;
+  if (epoch.ActiveTasks().empty() || epoch.pending() != 0) return config.client_beat;
+  return epoch.leases().read_to_end() == epoch.leases().size() ? config.busy_beat
+                                                               : config.closing_beat;
+}
+
+absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker) {
+  absl::Duration period = context.config.worker_beat;
+  for (const auto& [id, job] : context.state().jobs().all()) {
+    if (!job.epoch.has_value() || job.epoch->pending() != 0) continue;
+    // The end of an epoch waits for the reports of what is leased: they should not take half a
+    // second.
+    if (!job.epoch->ActiveTasksOf(worker).empty()) {
+      period = std::min(period, context.config.busy_beat);
+    }
+  }
+  return period;
+}
+
+}  // namespace headrace

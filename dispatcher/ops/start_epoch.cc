@@ -1,0 +1,90 @@
+// StartEpoch: a rank begins an epoch. Idempotent by (client, epoch).
+#include <algorithm>
+
+#include "common/status.h"
+#include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/progress.h"
+#include "dispatcher/sharding/policy.h"
+
+namespace headrace {
+namespace {
+
+absl::Status Abandon(OpContext& context, const Job& job, ClientId client, bool wanted) {
+  const Epoch& epoch = *job.epoch;
+  const bool alone = std::ranges::all_of(epoch.readers(), [&](ClientId c) { return c == client; });
+  if (!wanted || !alone) {
+    uint64_t splits = 0;
+    for (const Lane& lane : epoch.lanes()) splits += lane.pending() + lane.leased();
+    return FailedPrecondition("job '{}': epoch {} is not finished ({} splits are left{})", job.name,
+                              epoch.number(), splits, wanted ? ", and other clients read it" : "");
+  }
+  v1::Event event;
+  event.mutable_epoch_finished()->set_job(job.id.value);
+  event.mutable_epoch_finished()->set_epoch(epoch.number());
+  event.mutable_epoch_finished()->set_abandoned(true);
+  context.changes.Make(std::move(event));
+  return absl::OkStatus();
+}
+
+void Begin(OpContext& context, const Job& job, uint64_t number) {
+  const uint32_t ready = static_cast<uint32_t>(context.state().workers().Ready().size());
+  const uint32_t asked = job.options.static_slots();
+  const auto policy = MakePolicy(job.options.sharding(), *job.dataset);
+  v1::Event event;
+  v1::EpochStarted& started = *event.mutable_epoch_started();
+  started.set_job(job.id.value);
+  started.set_epoch(number);
+  started.set_lane_per_worker(policy->lane_per_worker());
+  for (v1::LaneDef& lane : policy->Lanes(*job.dataset, std::max(1u, asked != 0 ? asked : ready))) {
+    *started.add_lanes() = std::move(lane);
+  }
+  context.changes.Make(std::move(event));
+}
+
+void Enter(OpContext& context, ClientId client, uint64_t number) {
+  v1::Event event;
+  event.mutable_epoch_entered()->set_client(client.value);
+  event.mutable_epoch_entered()->set_epoch(number);
+  context.changes.Make(std::move(event));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
+                                               const v1::StartEpochRequest& request) {
+  const ClientId id(request.client());
+  const Client* client = context.state().clients().Find(id);
+  if (client == nullptr) return NotFound("client {} is not known; open the job again", id.value);
+  const Job& job = *context.state().jobs().Find(client->job);
+  if (job.ended) {
+    return FailedPrecondition("job '{}' is over: {}", job.name, job.end_message);
+  }
+  context.liveness.Saw(id, context.now);
+  const uint64_t number = request.epoch();
+  if (number < job.next_epoch && !(job.epoch.has_value() && job.epoch->number() == number)) {
+    // Over. Who was there from before its start and never began it has an empty epoch.
+    const bool again = client->last_epoch.has_value() && *client->last_epoch >= number;
+    if (again ? *client->last_epoch != number || !job.finished.contains(number)
+              : number < client->first_epoch) {
+      return OutOfRange("job '{}': epoch {} is over; the next one is {}", job.name, number,
+                        job.epoch.has_value() ? job.epoch->number() : job.next_epoch);
+    }
+    if (!again) Enter(context, id, number);
+    return v1::StartEpochReply();
+  }
+  if (job.epoch.has_value() && job.epoch->number() < number) {
+    HR_RETURN_IF_ERROR(Abandon(context, job, id, request.abandon_unfinished()));
+  }
+  if (!job.epoch.has_value()) Begin(context, job, number);
+  if (!job.epoch->readers().contains(id)) Enter(context, id, number);
+  AssignTasks(context, job.id);
+  FinishEpochIfComplete(context, job.id);
+  v1::StartEpochReply reply;
+  if (!job.epoch.has_value()) return reply;
+  for (const TaskId task : job.epoch->FencedTasks()) reply.add_fenced_tasks(task.value);
+  reply.set_tasks_version(job.epoch->tasks_version());
+  AppendTasks(context.state(), *job.epoch, reply.mutable_tasks());
+  return reply;
+}
+
+}  // namespace headrace

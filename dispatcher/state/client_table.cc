@@ -1,0 +1,46 @@
+#include "dispatcher/state/client_table.h"
+
+#include "common/status.h"
+
+namespace headrace {
+
+absl::Status ClientTable::Join(const v1::ClientJoined& event, uint64_t first_epoch) {
+  if (by_uid_.contains(event.uid())) return AlreadyExists("client uid {} is live", event.uid());
+  Client client;
+  client.id = ClientId(event.client());
+  client.job = JobId(event.job());
+  client.uid = event.uid();
+  client.rank = event.rank();
+  client.host = event.host();
+  client.first_epoch = first_epoch;
+  by_uid_[client.uid] = client.id;
+  clients_[client.id] = std::move(client);
+  return absl::OkStatus();
+}
+
+absl::Status ClientTable::Enter(ClientId id, uint64_t epoch) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return NotFound("no client {}", id.value);
+  it->second.last_epoch = epoch;
+  return absl::OkStatus();
+}
+
+absl::Status ClientTable::Leave(ClientId id) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return NotFound("no client {}", id.value);
+  by_uid_.erase(it->second.uid);
+  clients_.erase(it);
+  return absl::OkStatus();
+}
+
+const Client* ClientTable::Find(ClientId id) const {
+  const auto it = clients_.find(id);
+  return it == clients_.end() ? nullptr : &it->second;
+}
+
+const Client* ClientTable::FindByUid(uint64_t uid) const {
+  const auto it = by_uid_.find(uid);
+  return it == by_uid_.end() ? nullptr : Find(it->second);
+}
+
+}  // namespace headrace

@@ -1,0 +1,337 @@
+#include "dispatcher/state/epoch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+
+namespace headrace {
+namespace {
+
+SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()), run.pass()}; }
+
+}  // namespace
+
+Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const Dataset> dataset)
+    : number_(event.epoch()),
+      dataset_(std::move(dataset)),
+      lane_per_worker_(event.lane_per_worker()) {
+  // One walk over the splits fills the lists of all lanes by file.
+  std::vector<std::shared_ptr<std::vector<uint32_t>>> by_slot;
+  for (const v1::LaneDef& def : event.lanes()) {
+    std::shared_ptr<const std::vector<uint32_t>> splits;
+    if (def.by_file()) {
+      if (by_slot.empty()) {
+        by_slot.resize(std::max(1u, def.slots()));
+        for (auto& list : by_slot) list = std::make_shared<std::vector<uint32_t>>();
+        for (const v1::Split& split : dataset_->splits) {
+          by_slot[split.file_index() % by_slot.size()]->push_back(
+              static_cast<uint32_t>(split.id()));
+        }
+      }
+      splits = by_slot[def.slot() % by_slot.size()];
+    }
+    lanes_.push_back(MakeLane(def, std::move(splits)));
+  }
+}
+
+Lane Epoch::MakeLane(const v1::LaneDef& def,
+                     std::shared_ptr<const std::vector<uint32_t>> splits) const {
+  return Lane(def, std::move(splits), dataset_->splits.size(), dataset_->passes,
+              dataset_->single_task);
+}
+
+absl::Status Epoch::Enter(ClientId client) {
+  readers_.insert(client);
+  return absl::OkStatus();
+}
+
+absl::Status Epoch::Assign(const v1::TaskAssigned& event) {
+  const uint32_t lane = event.lane();
+  const bool made = lane == lanes_.size() && lane_per_worker_ && !lanes_.empty();
+  if (lane >= lanes_.size() && !made) return FailedPrecondition("no lane {}", lane);
+  if (!made && !lanes_[lane].def().shared() && lanes_[lane].task) {
+    return FailedPrecondition("lane {} has task {}", lane, lanes_[lane].task.value);
+  }
+  if (made) lanes_.push_back(MakeLane(lanes_.front().def(), nullptr));
+  Task task;
+  task.id = TaskId(event.task());
+  task.worker = WorkerId(event.worker());
+  task.lane = lane;
+  task.replay = event.replay();
+  lanes_[lane].worker = task.worker;
+  if (!lanes_[lane].def().shared()) lanes_[lane].task = task.id;
+  tasks_[task.id] = std::move(task);
+  ++tasks_version_;
+  return absl::OkStatus();
+}
+
+absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
+  const auto it = tasks_.find(TaskId(event.task()));
+  if (it == tasks_.end() || it->second.fenced) {
+    return FailedPrecondition("task {} is not active", event.task());
+  }
+  Task& task = it->second;
+  task.last_request = event.request_number();
+  task.last_answer.clear();
+  task.exhausted = event.exhausted();
+  for (const v1::GrantedLease& granted : event.leases()) {
+    const SplitPass item{static_cast<uint32_t>(granted.split()), granted.pass()};
+    HR_RETURN_IF_ERROR(lanes_[task.lane].Take(item));
+    const LeaseNumber number(granted.number());
+    leases_.Add({number, task.id, task.lane, item, false});
+    task.leases.insert(number);
+    task.last_answer.push_back(number);
+  }
+  return absl::OkStatus();
+}
+
+void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
+  Lease* lease = leases_.Find(LeaseNumber(report.lease()));
+  const Task* task = FindActiveTask(TaskId(report.task()));
+  if (lease == nullptr || task == nullptr || lease->task != task->id || task->worker != worker ||
+      lease->item != SplitPass{static_cast<uint32_t>(report.split()), report.pass()}) {
+    return;  // fenced, retired, or told before
+  }
+  const uint32_t lane = lease->lane;
+  const SplitPass item = lease->item;
+  SplitLedger* ledger = lanes_[lane].Find(item);
+  uint64_t added = 0;
+  for (const v1::Run& run : report.settled()) added += ledger->Cover(run);
+  counts_.settled += added;
+  const uint64_t failed = std::min(report.failed(), added);
+  counts_.failed += failed;
+  if (failed != 0) {
+    for (const v1::FailureSample& sample : report.samples()) {
+      if (failures_.size() < kKeptFailureSamples) failures_.push_back(sample);
+    }
+  }
+  if (report.read_to_end()) {
+    leases_.MarkReadToEnd(*lease);
+    ledger->SetTotal(lanes_[lane].Own(item.split, report.records()));
+  }
+  if (report.abandoned()) {
+    leases_.MarkReadToEnd(*lease);
+    ledger->Abandon(report.emitted());
+    if (dataset_->single_task) lanes_[lane].Close();
+  }
+  RetireIfComplete(lane, item);
+}
+
+void Epoch::Deliver(const v1::TaskRuns& runs) {
+  const Task* task = FindTask(TaskId(runs.task()));
+  if (task == nullptr) return;
+  Lane& lane = lanes_[task->lane];
+  SplitPass last;
+  SplitLedger* ledger = nullptr;
+  for (const v1::Run& run : runs.runs()) {
+    const SplitPass item = ItemOf(run);
+    if (ledger == nullptr || item != last) {
+      if (ledger != nullptr) RetireIfComplete(task->lane, last);
+      ledger = lane.Find(item);
+      last = item;
+    }
+    if (ledger != nullptr) counts_.delivered += ledger->Cover(run);
+  }
+  if (ledger != nullptr) RetireIfComplete(task->lane, last);
+}
+
+void Epoch::RetireIfComplete(uint32_t lane, SplitPass item) {
+  SplitLedger* ledger = lanes_[lane].Find(item);
+  const Lease* lease = leases_.At(lane, item);
+  if (lease == nullptr || ledger == nullptr || !ledger->Complete()) return;
+  // A replay must read it to its end again, so that its counting steps see it.
+  const Task* task = FindTask(lease->task);
+  if (task->replay && !lease->read_to_end) return;
+  CloseLease(*lease);
+  lanes_[lane].Retire(item);
+  ++counts_.retired;
+}
+
+void Epoch::CloseLease(const Lease& lease) {
+  const LeaseNumber number = lease.number;
+  tasks_[lease.task].leases.erase(number);
+  leases_.Remove(number);
+}
+
+void Epoch::Fence(const v1::TasksFenced& event) {
+  FenceRound round;
+  round.cause = event.cause();
+  round.give_up = event.give_up();
+  round.reason = event.reason();
+  for (const uint64_t id : event.tasks()) {
+    const auto it = tasks_.find(TaskId(id));
+    if (it == tasks_.end() || it->second.fenced) continue;
+    Task& task = it->second;
+    task.fenced = true;
+    if (lanes_[task.lane].task == task.id) lanes_[task.lane].task = TaskId();
+    round.tasks.insert(task.id);
+    if (round.cause == v1::FENCE_CAUSE_TASK_ERROR || round.cause == v1::FENCE_CAUSE_STREAM_BROKEN) {
+      ++strikes_[task.worker];
+    }
+    if (round.cause == v1::FENCE_CAUSE_TASK_ERROR) ++task_errors_;
+  }
+  if (round.tasks.empty()) return;
+  for (const uint64_t client : event.awaited()) {
+    if (readers_.contains(ClientId(client))) round.awaited[ClientId(client)] = round.tasks;
+  }
+  ++tasks_version_;
+  fences_.push_back(std::move(round));
+  FinishRounds();
+}
+
+void Epoch::Confirm(ClientId client, const std::vector<TaskId>& tasks) {
+  for (FenceRound& round : fences_) {
+    const auto it = round.awaited.find(client);
+    if (it == round.awaited.end()) continue;
+    for (const TaskId task : tasks) it->second.erase(task);
+    if (it->second.empty()) round.awaited.erase(it);
+  }
+  FinishRounds();
+}
+
+void Epoch::Leave(ClientId client) {
+  readers_.erase(client);
+  for (FenceRound& round : fences_) round.awaited.erase(client);
+  FinishRounds();
+}
+
+void Epoch::FinishRounds() {
+  for (auto it = fences_.begin(); it != fences_.end();) {
+    if (!it->Complete()) {
+      ++it;
+      continue;
+    }
+    Release(*it);
+    it = fences_.erase(it);
+  }
+}
+
+void Epoch::Release(const FenceRound& round) {
+  std::map<uint32_t, std::vector<SplitPass>> back;
+  for (const TaskId id : round.tasks) {
+    const Task& task = tasks_[id];
+    back.try_emplace(task.lane);
+    for (const LeaseNumber number : std::set<LeaseNumber>(task.leases)) {
+      const Lease lease = *leases_.Find(number);
+      CloseLease(lease);
+      Lane& lane = lanes_[lease.lane];
+      if (!lane.Find(lease.item)->Complete() && !round.give_up) {
+        back[lease.lane].push_back(lease.item);
+      } else if (round.give_up) {
+        lane.GiveUp(lease.item);
+        ++counts_.given_up;
+      } else {
+        lane.Retire(lease.item);
+        ++counts_.retired;
+      }
+    }
+  }
+  for (auto& [index, items] : back) {
+    Lane& lane = lanes_[index];
+    std::ranges::sort(items, {}, [](const SplitPass& s) { return std::pair(s.pass, s.split); });
+    lane.GiveBack(items);
+    if (dataset_->single_task && !lane.Done()) {
+      counts_.retired -= lane.retired();
+      lane.Rewind();
+    }
+  }
+}
+
+const Task* Epoch::FindTask(TaskId id) const {
+  const auto it = tasks_.find(id);
+  return it == tasks_.end() ? nullptr : &it->second;
+}
+
+const Task* Epoch::FindActiveTask(TaskId id) const {
+  const Task* task = FindTask(id);
+  return task == nullptr || task->fenced ? nullptr : task;
+}
+
+std::vector<TaskId> Epoch::ActiveTasks() const {
+  std::vector<TaskId> ids;
+  for (const auto& [id, task] : tasks_) {
+    if (!task.fenced) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<TaskId> Epoch::ActiveTasksOf(WorkerId worker) const {
+  std::vector<TaskId> ids;
+  for (const auto& [id, task] : tasks_) {
+    if (!task.fenced && task.worker == worker) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<TaskId> Epoch::FencedTasks() const {
+  std::vector<TaskId> ids;
+  for (const auto& [id, task] : tasks_) {
+    if (task.fenced) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<TaskId> Epoch::FencesFor(ClientId client) const {
+  std::vector<TaskId> ids;
+  for (const FenceRound& round : fences_) {
+    const auto it = round.awaited.find(client);
+    if (it != round.awaited.end()) ids.insert(ids.end(), it->second.begin(), it->second.end());
+  }
+  return ids;
+}
+
+uint32_t Epoch::StrikesOf(WorkerId worker) const {
+  const auto it = strikes_.find(worker);
+  return it == strikes_.end() ? 0 : it->second;
+}
+
+uint64_t Epoch::pending() const {
+  uint64_t pending = 0;
+  for (const Lane& lane : lanes_) pending += lane.pending();
+  return pending;
+}
+
+bool Epoch::Complete() const {
+  if (!lane_per_worker_) return std::ranges::all_of(lanes_, &Lane::Done);
+  // OFF: the lane of a worker that is gone holds nobody up, as long as some worker delivered its
+  // all.
+  return std::ranges::any_of(lanes_, &Lane::Done) &&
+         std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.Done() || !lane.task; });
+}
+
+v1::EpochSummary Epoch::Summary() const {
+  v1::EpochSummary summary;
+  summary.set_delivered(counts_.delivered);
+  summary.set_settled(counts_.settled);
+  summary.set_failed(counts_.failed);
+  for (const v1::FailureSample& sample : failures_) *summary.add_failures() = sample;
+  return summary;
+}
+
+std::string Epoch::Dump() const {
+  std::string out = fmt::format(
+      "epoch {} tasks_version {} delivered {} settled {} failed {} retired {}\n", number_,
+      tasks_version_, counts_.delivered, counts_.settled, counts_.failed, counts_.retired);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    out += fmt::format(" lane {} pending {} leased {} retired {} task {}\n", i, lanes_[i].pending(),
+                       lanes_[i].leased(), lanes_[i].retired(), lanes_[i].task.value);
+  }
+  for (const auto& [id, task] : tasks_) {
+    out +=
+        fmt::format(" task {} worker {} lane {} fenced {} request {} exhausted {} leases", id.value,
+                    task.worker.value, task.lane, task.fenced, task.last_request, task.exhausted);
+    for (const LeaseNumber number : task.leases) {
+      const Lease& lease = *leases_.Find(number);
+      out += fmt::format(" {}:{}/{}:{}", number.value, lease.item.split, lease.item.pass,
+                         lanes_[lease.lane].Find(lease.item)->records_done());
+    }
+    out += '\n';
+  }
+  for (const FenceRound& round : fences_) {
+    out += fmt::format(" fence of {} tasks awaits {}\n", round.tasks.size(), round.awaited.size());
+  }
+  return out;
+}
+
+}  // namespace headrace

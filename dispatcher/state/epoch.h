@@ -1,0 +1,101 @@
+// One pass of a job over its dataset: lanes, tasks, leases, fences and the ledger. Part of State;
+// changed by events alone.
+//
+// The rules that exactly-once rests on (docs/design: visitation) are here: a report or lease of a
+// fenced task means nothing; what a fenced task held is leased again only when every awaited client
+// has confirmed; what was delivered or settled stays so for ever.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "dispatcher/state/dataset.h"
+#include "dispatcher/state/fence_round.h"
+#include "dispatcher/state/lane.h"
+#include "dispatcher/state/lease_table.h"
+#include "dispatcher/state/task.h"
+
+namespace headrace {
+
+inline constexpr size_t kKeptFailureSamples = 20;
+
+struct EpochCounts {
+  uint64_t delivered = 0;  // elements
+  uint64_t settled = 0;    // records or parts without output
+  uint64_t failed = 0;     // of the settled
+  uint64_t given_up = 0;   // splits left undone, at most once
+  uint64_t retired = 0;    // (split, pass)es
+};
+
+class Epoch {
+ public:
+  Epoch(const v1::EpochStarted& event, std::shared_ptr<const Dataset> dataset);
+
+  // Events. A non-OK status leaves the epoch as it was, and means a bug or a foreign journal.
+  absl::Status Enter(ClientId client);
+  absl::Status Assign(const v1::TaskAssigned& event);
+  absl::Status Grant(const v1::LeasesGranted& event);
+  void Report(WorkerId worker, const v1::SplitReport& report);
+  void Deliver(const v1::TaskRuns& runs);
+  void Fence(const v1::TasksFenced& event);
+  void Confirm(ClientId client, const std::vector<TaskId>& tasks);
+  // The client is gone: nothing more is awaited from it.
+  void Leave(ClientId client);
+
+  uint64_t number() const { return number_; }
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  bool lane_per_worker() const { return lane_per_worker_; }
+  const std::map<TaskId, Task>& tasks() const { return tasks_; }
+  const Task* FindTask(TaskId id) const;  // fenced ones too
+  const Task* FindActiveTask(TaskId id) const;
+  std::vector<TaskId> ActiveTasks() const;
+  std::vector<TaskId> ActiveTasksOf(WorkerId worker) const;
+  std::vector<TaskId> FencedTasks() const;
+  const LeaseTable& leases() const { return leases_; }
+  const std::list<FenceRound>& fences() const { return fences_; }
+  // Tasks that `client` has yet to confirm.
+  std::vector<TaskId> FencesFor(ClientId client) const;
+  const std::set<ClientId>& readers() const { return readers_; }
+  uint64_t tasks_version() const { return tasks_version_; }
+  const EpochCounts& counts() const { return counts_; }
+  const std::vector<v1::FailureSample>& failures() const { return failures_; }
+  // How often tasks of `worker` had to be fenced though it lives.
+  uint32_t StrikesOf(WorkerId worker) const;
+  uint32_t task_errors() const { return task_errors_; }
+
+  uint64_t pending() const;
+  // Every lane that must be read has been, and nothing is still to come.
+  bool Complete() const;
+  v1::EpochSummary Summary() const;
+  // For tests and comparison after a replay: everything that matters, as text.
+  std::string Dump() const;
+
+ private:
+  Lane MakeLane(const v1::LaneDef& def, std::shared_ptr<const std::vector<uint32_t>> splits) const;
+  void RetireIfComplete(uint32_t lane, SplitPass item);
+  void CloseLease(const Lease& lease);
+  void FinishRounds();
+  void Release(const FenceRound& round);
+
+  const uint64_t number_;
+  const std::shared_ptr<const Dataset> dataset_;
+  const bool lane_per_worker_;
+  std::vector<Lane> lanes_;
+  std::map<TaskId, Task> tasks_;
+  LeaseTable leases_;
+  std::list<FenceRound> fences_;
+  std::set<ClientId> readers_;
+  std::map<WorkerId, uint32_t> strikes_;
+  uint32_t task_errors_ = 0;
+  uint64_t tasks_version_ = 1;
+  EpochCounts counts_;
+  std::vector<v1::FailureSample> failures_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,36 @@
+// The jobs that run, and the last few that ended (their clients and operators ask what became of
+// them). Part of State.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "common/ids.h"
+#include "dispatcher/state/job.h"
+
+namespace headrace {
+
+class JobTable {
+ public:
+  static constexpr size_t kKeptEnded = 100;
+
+  absl::Status Open(const v1::JobOpened& event);
+  absl::Status End(const v1::JobEnded& event);
+
+  Job* Find(JobId id);
+  const Job* Find(JobId id) const;
+  // The running job of that name; null when there is none.
+  const Job* FindRunning(std::string_view name) const;
+  // The latest of that name, running or ended.
+  const Job* FindLatest(std::string_view name) const;
+  const std::map<JobId, Job>& all() const { return jobs_; }
+  size_t running() const { return running_; }
+
+ private:
+  std::map<JobId, Job> jobs_;
+  size_t running_ = 0;
+};
+
+}  // namespace headrace

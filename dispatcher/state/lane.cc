@@ -1,0 +1,98 @@
+#include "dispatcher/state/lane.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/status.h"
+
+namespace headrace {
+
+Lane::Lane(v1::LaneDef def, std::shared_ptr<const std::vector<uint32_t>> splits,
+           uint64_t split_count, uint64_t passes, bool single_task)
+    : def_(std::move(def)),
+      splits_(std::move(splits)),
+      split_count_(splits_ != nullptr ? splits_->size() : split_count),
+      single_task_(single_task) {
+  // Identity holds the pass in 32 bits.
+  passes = std::min<uint64_t>(passes, std::numeric_limits<uint32_t>::max());
+  end_ = split_count_ * passes;  // both below 2^32
+}
+
+SplitPass Lane::At(uint64_t position) const {
+  const uint64_t index = position % split_count_;
+  return {splits_ != nullptr ? (*splits_)[index] : static_cast<uint32_t>(index),
+          static_cast<uint32_t>(position / split_count_)};
+}
+
+std::vector<SplitPass> Lane::Next(size_t count) const {
+  std::vector<SplitPass> next(returned_.begin(),
+                              returned_.begin() + std::min(count, returned_.size()));
+  for (uint64_t at = cursor_; next.size() < count && at < end_; ++at) next.push_back(At(at));
+  return next;
+}
+
+absl::Status Lane::Take(SplitPass item) {
+  if (!returned_.empty() && returned_.front() == item) {
+    returned_.pop_front();
+  } else if (returned_.empty() && cursor_ < end_ && At(cursor_) == item) {
+    ++cursor_;
+    ledgers_.try_emplace(item);
+  } else {
+    return FailedPrecondition("split {} pass {} is not the lane's next", item.split, item.pass);
+  }
+  ++leased_;
+  return absl::OkStatus();
+}
+
+void Lane::GiveBack(const std::vector<SplitPass>& items) {
+  returned_.insert(returned_.begin(), items.begin(), items.end());
+  leased_ -= items.size();
+  for (const SplitPass& item : items) {
+    if (SplitLedger* ledger = Find(item)) ledger->Reopen();
+  }
+}
+
+void Lane::Retire(SplitPass item) {
+  --leased_;
+  ++retired_;
+  // A replay leaves out at its end what is done, so a single task's lane remembers it.
+  if (!single_task_) ledgers_.erase(item);
+}
+
+void Lane::GiveUp(SplitPass item) {
+  --leased_;
+  ledgers_.erase(item);
+}
+
+void Lane::Rewind() {
+  cursor_ = 0;
+  leased_ = 0;
+  retired_ = 0;
+  returned_.clear();
+  for (auto& [item, ledger] : ledgers_) ledger.Reopen();
+}
+
+void Lane::Close() {
+  returned_.clear();
+  end_ = cursor_;
+}
+
+SplitLedger* Lane::Find(SplitPass item) {
+  const auto it = ledgers_.find(item);
+  return it == ledgers_.end() ? nullptr : &it->second;
+}
+
+const SplitLedger* Lane::Find(SplitPass item) const {
+  const auto it = ledgers_.find(item);
+  return it == ledgers_.end() ? nullptr : &it->second;
+}
+
+uint64_t Lane::Own(uint64_t split, uint64_t records) const {
+  if (!def_.by_record() || def_.slots() <= 1) return records;
+  const uint64_t slots = def_.slots();
+  // The first index i with (split + i) % slots == slot.
+  const uint64_t first = (def_.slot() + slots - split % slots) % slots;
+  return records <= first ? 0 : (records - first - 1) / slots + 1;
+}
+
+}  // namespace headrace

@@ -1,0 +1,45 @@
+// The leases of an epoch: which task may read which (split, pass) of which lane, under which
+// number. Part of an Epoch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/ids.h"
+#include "dispatcher/state/lane.h"
+
+namespace headrace {
+
+struct Lease {
+  LeaseNumber number;
+  TaskId task;
+  uint32_t lane = 0;
+  SplitPass item;
+  bool read_to_end = false;
+};
+
+class LeaseTable {
+ public:
+  void Add(const Lease& lease);
+  void Remove(LeaseNumber number);
+  // Null when it is not open.
+  Lease* Find(LeaseNumber number);
+  const Lease* Find(LeaseNumber number) const;
+  // The lease over a place; null when it is not leased.
+  const Lease* At(uint32_t lane, SplitPass item) const;
+
+  size_t size() const { return by_number_.size(); }
+  // How many have been read to their end.
+  size_t read_to_end() const { return read_to_end_; }
+  void MarkReadToEnd(Lease& lease);
+  // In the order of their numbers.
+  const std::map<LeaseNumber, Lease>& all() const { return by_number_; }
+
+ private:
+  std::map<LeaseNumber, Lease> by_number_;
+  absl::flat_hash_map<std::pair<uint32_t, SplitPass>, LeaseNumber> by_place_;
+  size_t read_to_end_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,247 @@
+#include "dispatcher/state/state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+
+namespace headrace {
+
+absl::Status State::Apply(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kJobOpened:
+    case v1::Event::kClientJoined:
+    case v1::Event::kClientGone:
+    case v1::Event::kJobEnded:
+      return ApplyJobEvent(event);
+    case v1::Event::kWorkerRegistered:
+    case v1::Event::kWorkerGone:
+    case v1::Event::kWorkerDraining:
+      return ApplyWorkerEvent(event);
+    case v1::Event::KIND_NOT_SET:
+      return InvalidArgument("an event of an unknown kind (a newer journal?)");
+    default:
+      return ApplyEpochEvent(event);
+  }
+}
+
+absl::Status State::ApplyJobEvent(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kJobOpened:
+      HR_RETURN_IF_ERROR(jobs_.Open(event.job_opened()));
+      last_job_ = std::max(last_job_, event.job_opened().job());
+      return absl::OkStatus();
+    case v1::Event::kClientJoined:
+      return Join(event.client_joined());
+    case v1::Event::kClientGone:
+      return Leave(event.client_gone());
+    default: {
+      const Job* job = jobs_.Find(JobId(event.job_ended().job()));
+      if (job != nullptr && job->epoch.has_value()) ForgetTasks(*job->epoch);
+      return jobs_.End(event.job_ended());
+    }
+  }
+}
+
+absl::Status State::ApplyWorkerEvent(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kWorkerRegistered:
+      HR_RETURN_IF_ERROR(workers_.Register(event.worker_registered()));
+      last_worker_ = std::max(last_worker_, event.worker_registered().worker());
+      return absl::OkStatus();
+    case v1::Event::kWorkerGone:
+      return workers_.Leave(WorkerId(event.worker_gone().worker()), event.worker_gone().lost());
+    default:
+      return workers_.Drain(WorkerId(event.worker_draining().worker()));
+  }
+}
+
+absl::Status State::ApplyEpochEvent(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kEpochStarted:
+      return StartEpoch(event.epoch_started());
+    case v1::Event::kEpochFinished:
+      return FinishEpoch(event.epoch_finished());
+    case v1::Event::kEpochEntered:
+      return Enter(event.epoch_entered());
+    case v1::Event::kTaskAssigned: {
+      const v1::TaskAssigned& assigned = event.task_assigned();
+      Job* job = jobs_.Find(JobId(assigned.job()));
+      if (job == nullptr || !job->epoch.has_value() || job->epoch->number() != assigned.epoch()) {
+        return FailedPrecondition("job {} has no epoch {}", assigned.job(), assigned.epoch());
+      }
+      HR_RETURN_IF_ERROR(job->epoch->Assign(assigned));
+      task_jobs_[TaskId(assigned.task())] = job->id;
+      last_task_ = std::max(last_task_, assigned.task());
+      return absl::OkStatus();
+    }
+    case v1::Event::kLeasesGranted: {
+      Epoch* epoch = EpochOf(TaskId(event.leases_granted().task()));
+      if (epoch == nullptr)
+        return FailedPrecondition("task {} is over", event.leases_granted().task());
+      HR_RETURN_IF_ERROR(epoch->Grant(event.leases_granted()));
+      for (const v1::GrantedLease& lease : event.leases_granted().leases()) {
+        last_lease_ = std::max(last_lease_, lease.number());
+      }
+      return absl::OkStatus();
+    }
+    case v1::Event::kSplitsReported:
+      Report(event.splits_reported());
+      return absl::OkStatus();
+    case v1::Event::kRunsDelivered:
+      return Deliver(event.runs_delivered());
+    case v1::Event::kTasksFenced:
+      Fence(event.tasks_fenced());
+      return absl::OkStatus();
+    default: {
+      const v1::FenceConfirmed& confirmed = event.fence_confirmed();
+      Job* job = FindJobOf(ClientId(confirmed.client()));
+      if (job == nullptr || !job->epoch.has_value()) return absl::OkStatus();
+      std::vector<TaskId> tasks;
+      for (const uint64_t task : confirmed.tasks()) tasks.emplace_back(task);
+      job->epoch->Confirm(ClientId(confirmed.client()), tasks);
+      return absl::OkStatus();
+    }
+  }
+}
+
+absl::Status State::Join(const v1::ClientJoined& event) {
+  Job* job = jobs_.Find(JobId(event.job()));
+  if (job == nullptr) return NotFound("no job {}", event.job());
+  const uint64_t first = job->epoch.has_value() ? job->epoch->number() : job->next_epoch;
+  HR_RETURN_IF_ERROR(clients_.Join(event, first));
+  job->clients.insert(ClientId(event.client()));
+  last_client_ = std::max(last_client_, event.client());
+  return absl::OkStatus();
+}
+
+absl::Status State::Leave(const v1::ClientGone& event) {
+  const ClientId id(event.client());
+  const Client* client = clients_.Find(id);
+  if (client == nullptr) return NotFound("no client {}", event.client());
+  if (Job* job = jobs_.Find(client->job)) {
+    job->clients.erase(id);
+    if (job->epoch.has_value()) job->epoch->Leave(id);
+  }
+  return clients_.Leave(id);
+}
+
+absl::Status State::StartEpoch(const v1::EpochStarted& event) {
+  Job* job = jobs_.Find(JobId(event.job()));
+  if (job == nullptr || job->ended) return NotFound("no running job {}", event.job());
+  if (job->epoch.has_value() || event.epoch() < job->next_epoch) {
+    return FailedPrecondition("job {}: epoch {} cannot start", event.job(), event.epoch());
+  }
+  job->epoch.emplace(event, job->dataset);
+  job->next_epoch = event.epoch() + 1;
+  return absl::OkStatus();
+}
+
+absl::Status State::FinishEpoch(const v1::EpochFinished& event) {
+  Job* job = jobs_.Find(JobId(event.job()));
+  if (job == nullptr || !job->epoch.has_value() || job->epoch->number() != event.epoch()) {
+    return FailedPrecondition("job {} does not run epoch {}", event.job(), event.epoch());
+  }
+  ForgetTasks(*job->epoch);
+  job->finished[event.epoch()] = {job->epoch->Summary(), event.abandoned()};
+  if (job->finished.size() > Job::kKeptEpochs) job->finished.erase(job->finished.begin());
+  const EpochCounts& counts = job->epoch->counts();
+  job->past.delivered += counts.delivered;
+  job->past.settled += counts.settled;
+  job->past.failed += counts.failed;
+  job->past.given_up += counts.given_up;
+  job->past.retired += counts.retired;
+  job->epoch.reset();
+  return absl::OkStatus();
+}
+
+absl::Status State::Enter(const v1::EpochEntered& event) {
+  const ClientId id(event.client());
+  HR_RETURN_IF_ERROR(clients_.Enter(id, event.epoch()));
+  Job* job = jobs_.Find(clients_.Find(id)->job);
+  // An epoch that others finished already is entered in name only.
+  if (job == nullptr || !job->epoch.has_value() || job->epoch->number() != event.epoch()) {
+    return absl::OkStatus();
+  }
+  return job->epoch->Enter(id);
+}
+
+void State::Report(const v1::SplitsReported& event) {
+  for (const v1::SplitReport& report : event.splits()) {
+    if (Epoch* epoch = EpochOf(TaskId(report.task()))) {
+      epoch->Report(WorkerId(event.worker()), report);
+    }
+  }
+}
+
+absl::Status State::Deliver(const v1::RunsDelivered& event) {
+  Job* job = FindJobOf(ClientId(event.client()));
+  if (job == nullptr) return NotFound("no client {}", event.client());
+  if (!job->epoch.has_value() || job->epoch->number() != event.epoch()) return absl::OkStatus();
+  for (const v1::TaskRuns& runs : event.delivered()) job->epoch->Deliver(runs);
+  return absl::OkStatus();
+}
+
+void State::Fence(const v1::TasksFenced& event) {
+  // Tasks of several jobs may be in one event; each epoch takes its own.
+  std::map<JobId, v1::TasksFenced> by_job;
+  for (const uint64_t task : event.tasks()) {
+    const auto it = task_jobs_.find(TaskId(task));
+    if (it == task_jobs_.end()) continue;
+    v1::TasksFenced& part = by_job[it->second];
+    if (part.tasks().empty()) {
+      part = event;
+      part.clear_tasks();
+    }
+    part.add_tasks(task);
+  }
+  for (const auto& [job, part] : by_job) jobs_.Find(job)->epoch->Fence(part);
+}
+
+Epoch* State::EpochOf(TaskId task) {
+  const auto it = task_jobs_.find(task);
+  if (it == task_jobs_.end()) return nullptr;
+  Job* job = jobs_.Find(it->second);
+  return job == nullptr || !job->epoch.has_value() ? nullptr : &*job->epoch;
+}
+
+void State::ForgetTasks(const Epoch& epoch) {
+  for (const auto& [id, task] : epoch.tasks()) task_jobs_.erase(id);
+}
+
+Job* State::FindJobOf(ClientId client) {
+  const Client* found = clients_.Find(client);
+  return found == nullptr ? nullptr : jobs_.Find(found->job);
+}
+
+const Job* State::JobOf(ClientId client) const {
+  const Client* found = clients_.Find(client);
+  return found == nullptr ? nullptr : jobs_.Find(found->job);
+}
+
+const Job* State::JobOf(TaskId task) const {
+  const auto it = task_jobs_.find(task);
+  return it == task_jobs_.end() ? nullptr : jobs_.Find(it->second);
+}
+
+std::string State::Dump() const {
+  std::string out = fmt::format("ids {} {} {} {} {}\n", last_job_, last_client_, last_worker_,
+                                last_task_, last_lease_);
+  for (const auto& [id, worker] : workers_.all()) {
+    out += fmt::format("worker {} uid {} at {} state {}\n", id.value, worker.uid, worker.address,
+                       static_cast<int>(worker.state));
+  }
+  for (const auto& [id, client] : clients_.all()) {
+    out += fmt::format("client {} uid {} job {} epoch {}\n", id.value, client.uid, client.job.value,
+                       client.last_epoch.has_value() ? fmt::format("{}", *client.last_epoch) : "-");
+  }
+  for (const auto& [id, job] : jobs_.all()) {
+    out += fmt::format("job {} '{}' ended {} code {} next {} clients {} past {}\n", id.value,
+                       job.name, job.ended, job.end_code, job.next_epoch, job.clients.size(),
+                       job.past.delivered);
+    if (job.epoch.has_value()) out += job.epoch->Dump();
+  }
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,16 @@
+// The last measurements that clients and workers sent along: for operators and the orchestrator,
+// never for decisions about leases. Not durable. Guarded by the service's mutex.
+#pragma once
+
+#include "absl/container/flat_hash_map.h"
+#include "common/ids.h"
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+struct Telemetry {
+  absl::flat_hash_map<ClientId, v1::ClientLoad> loads;
+  absl::flat_hash_map<TaskId, v1::TaskStats> stats;  // of running epochs
+};
+
+}  // namespace headrace
