@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "dispatcher/state/state.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class Changes {
  public:
@@ -41,4 +41,4 @@ class Changes {
   absl::Status status_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

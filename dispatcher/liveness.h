@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "common/ids.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class Liveness {
  public:
@@ -37,4 +37,4 @@ class Liveness {
   absl::flat_hash_map<JobId, absl::Duration> jobs_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

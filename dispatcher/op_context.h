@@ -7,7 +7,7 @@
 #include "dispatcher/liveness.h"
 #include "dispatcher/telemetry.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct OpContext {
   Changes& changes;
@@ -19,4 +19,4 @@ struct OpContext {
   const State& state() const { return changes.state(); }
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -6,11 +6,11 @@
 #include "common/ids.h"
 #include "headrace/v1/dispatcher.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct Telemetry {
   absl::flat_hash_map<ClientId, v1::ClientLoad> loads;
   absl::flat_hash_map<TaskId, v1::TaskStats> stats;  // of running epochs
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

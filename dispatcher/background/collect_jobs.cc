@@ -5,7 +5,7 @@
 #include "dispatcher/ops/progress.h"
 #include "fmt/format.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // A job whose clients are all silent (and waited for) is as idle as one without.
@@ -43,4 +43,4 @@ void RunDuties(OpContext& context) {
   CollectJobs(context);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

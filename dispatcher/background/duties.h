@@ -4,7 +4,7 @@
 
 #include "dispatcher/op_context.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // Workers silent for longer than worker_timeout are lost.
 void ExpireWorkers(OpContext& context);
@@ -22,4 +22,4 @@ void CollectJobs(OpContext& context);
 // All of them, in a good order.
 void RunDuties(OpContext& context);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

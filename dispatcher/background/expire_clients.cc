@@ -3,7 +3,7 @@
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 void ExpireClients(OpContext& context) {
   std::vector<ClientId> lost;
@@ -21,4 +21,4 @@ void ExpireClients(OpContext& context) {
   for (const ClientId client : lost) RemoveClient(context, client, /*lost=*/true);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

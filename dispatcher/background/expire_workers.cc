@@ -4,7 +4,7 @@
 #include "dispatcher/ops/progress.h"
 #include "fmt/format.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 void ExpireWorkers(OpContext& context) {
   std::vector<WorkerId> lost;
@@ -21,4 +21,4 @@ void ExpireWorkers(OpContext& context) {
   }
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

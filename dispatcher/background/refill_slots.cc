@@ -1,10 +1,10 @@
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 void RefillSlots(OpContext& context) {
   for (const auto& [id, job] : context.state().jobs().all()) AssignTasks(context, id);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -8,7 +8,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // The order matters: a confirmation says that no more deliveries will come, so those of the same
@@ -112,4 +112,4 @@ void AppendTasks(const State& state, const Epoch& epoch,
   }
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -5,7 +5,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
                                                  const v1::CloseClientRequest& request) {
@@ -27,4 +27,4 @@ absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
   return v1::CloseClientReply();
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -6,7 +6,7 @@
 #include "dispatcher/sharding/policy.h"
 #include "fmt/format.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 std::string Show(const v1::Value& value) {
@@ -101,4 +101,4 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   return "";
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

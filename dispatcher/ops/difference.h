@@ -6,11 +6,11 @@
 
 #include "headrace/v1/dispatcher.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // "step 2 'shuffle': buffer is 100 here, 1000 there"; "" when there is no difference. Names,
 // locations and the error policy do not count.
 std::string PipelineDifference(const v1::PipelineDef& here, const v1::PipelineDef& there);
 std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& there);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

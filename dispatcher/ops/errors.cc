@@ -5,7 +5,7 @@
 #include "common/status.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // A fraction of few records says nothing (proto/pipeline.proto).
@@ -64,7 +64,7 @@ void TakeErrors(OpContext& context, WorkerId worker, const v1::WorkerBeatRequest
     const absl::Status status(static_cast<absl::StatusCode>(error.code()), error.message());
     if (!IsTransient(status)) {
       EndJob(context, job->id, status.code(), error.message());
-    } else if (job->epoch->task_errors() >= context.config.max_task_errors) {
+    } else if (int64_t{job->epoch->task_errors()} >= context.config.max_task_errors) {
       EndJob(context, job->id, status.code(),
              fmt::format("{} tasks of epoch {} failed, over max_task_errors: {}; the last: {}",
                          job->epoch->task_errors() + 1, job->epoch->number(),
@@ -78,4 +78,4 @@ void TakeErrors(OpContext& context, WorkerId worker, const v1::WorkerBeatRequest
   }
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -3,7 +3,7 @@
 
 #include "dispatcher/op_context.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // Ends the job when its failed records are more than its ErrorPolicy allows.
 void CheckErrorBudget(OpContext& context, JobId job);
@@ -11,4 +11,4 @@ void CheckErrorBudget(OpContext& context, JobId job);
 // times an epoch; any other ends the job.
 void TakeErrors(OpContext& context, WorkerId worker, const v1::WorkerBeatRequest& request);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -6,7 +6,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // Near the end of a shared lane nobody gets more than his part of what is left, or one worker would
@@ -69,7 +69,8 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
     const Lane& lane = epoch.lanes()[task->lane];
     const size_t want =
         std::min<size_t>({std::max(1u, request.want()),
-                          context.config.limits.max_leases_per_request, FairShare(epoch, lane)});
+                          static_cast<size_t>(context.config.limits.max_leases_per_request),
+                          FairShare(epoch, lane)});
     const std::vector<SplitPass> items = lane.Next(want);
     // Saying again that there is nothing changes nothing.
     if (!items.empty() || !task->exhausted) Grant(context, *task, request.request_number(), items);
@@ -86,4 +87,4 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
   return reply;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

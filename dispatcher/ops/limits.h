@@ -6,7 +6,7 @@
 #include "dispatcher/state/run_set.h"
 #include "headrace/v1/dispatcher.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // Counts runs over the parts of one message.
 class RunBudget {
@@ -23,7 +23,7 @@ class RunBudget {
       // Parts are kept one by one.
       used_ += run.parts() > 1 ? run.count() : 1;
     }
-    if (used_ > limits_.max_runs_per_message) {
+    if (used_ > static_cast<uint64_t>(limits_.max_runs_per_message)) {
       return OutOfRange("over {} runs in one message (limits.max_runs_per_message)",
                         limits_.max_runs_per_message);
     }
@@ -35,4 +35,4 @@ class RunBudget {
   uint64_t used_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

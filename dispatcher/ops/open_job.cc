@@ -7,7 +7,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId client) {
@@ -30,7 +30,7 @@ v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId cli
 
 absl::StatusOr<v1::OpenJobReply> Join(OpContext& context, const v1::OpenJobRequest& request,
                                       JobId job) {
-  if (context.state().clients().all().size() >= context.config.limits.max_clients) {
+  if (std::ssize(context.state().clients().all()) >= context.config.limits.max_clients) {
     return ResourceExhausted("{} clients are connected already (limits.max_clients)",
                              context.config.limits.max_clients);
   }
@@ -122,10 +122,10 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
   }
 
   const DispatcherLimits& limits = context.config.limits;
-  if (context.state().jobs().running() >= limits.max_jobs) {
+  if (static_cast<int64_t>(context.state().jobs().running()) >= limits.max_jobs) {
     return ResourceExhausted("{} jobs are running already (limits.max_jobs)", limits.max_jobs);
   }
-  if (resolved.splits.size() > limits.max_splits ||
+  if (std::ssize(resolved.splits) > limits.max_splits ||
       resolved.splits.size() > std::numeric_limits<uint32_t>::max()) {
     return OutOfRange(
         "the dataset has {} splits, over {} (limits.max_splits); make splits larger "
@@ -136,7 +136,7 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
     return OutOfRange("static_slots is {}, over {} (limits.max_static_slots)",
                       request.options().static_slots(), limits.max_static_slots);
   }
-  Dataset shape;
+  JobData shape;
   shape.single_task = resolved.single_task;
   shape.shard_hint = resolved.shard_hint;
   HR_RETURN_IF_ERROR(MakePolicy(request.options().sharding(), shape)->Check(shape));
@@ -147,4 +147,4 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
   return Join(context, request, job);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

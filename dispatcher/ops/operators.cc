@@ -9,7 +9,7 @@
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 std::string StateOf(const State& state, const Job& job) {
@@ -165,4 +165,4 @@ absl::StatusOr<v1::DrainWorkerReply> DrainWorker(OpContext& context,
   return v1::DrainWorkerReply();
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -10,7 +10,7 @@
 #include "dispatcher/pipeline_resolver.h"
 #include "headrace/v1/dispatcher.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // OpenJob in two steps, since files are listed without the mutex. First: the answer when nothing
 // has to be resolved (this client joined before, or a running job of that name has the same
@@ -47,4 +47,4 @@ absl::StatusOr<v1::DrainWorkerReply> DrainWorker(OpContext& context,
 void AppendTasks(const State& state, const Epoch& epoch,
                  google::protobuf::RepeatedPtrField<v1::TaskAddress>* tasks);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

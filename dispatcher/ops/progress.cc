@@ -6,7 +6,7 @@
 #include "common/status.h"
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // Ready workers with the number of their active tasks; those that had to be fenced too often only
@@ -17,7 +17,7 @@ std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) 
   for (const WorkerId worker : context.state().workers().Ready()) {
     const Candidate candidate{worker, epoch.ActiveTasksOf(worker).size()};
     all.push_back(candidate);
-    if (epoch.StrikesOf(worker) < context.config.max_strikes) good.push_back(candidate);
+    if (int64_t{epoch.StrikesOf(worker)} < context.config.max_strikes) good.push_back(candidate);
   }
   return good.empty() ? all : good;
 }
@@ -160,4 +160,4 @@ absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker) {
   return period;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -7,7 +7,7 @@
 
 #include "dispatcher/op_context.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // Gives tasks of the running epoch to workers that should have one, by the job's sharding policy.
 // Nothing while no client reads.
@@ -34,4 +34,4 @@ std::string WaitingReason(const State& state, const Job& job);
 absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job);
 absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

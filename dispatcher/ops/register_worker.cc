@@ -4,7 +4,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
                                                        const v1::RegisterWorkerRequest& request) {
@@ -25,7 +25,7 @@ absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
   if (const Worker* before = workers.FindByAddress(request.address())) {
     RemoveWorker(context, before->id, /*lost=*/true, "was restarted");
   }
-  if (workers.live() >= context.config.limits.max_workers) {
+  if (static_cast<int64_t>(workers.live()) >= context.config.limits.max_workers) {
     return ResourceExhausted("{} workers are registered already (limits.max_workers)",
                              context.config.limits.max_workers);
   }
@@ -46,4 +46,4 @@ absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
   return reply;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -6,7 +6,7 @@
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 absl::Status Abandon(OpContext& context, const Job& job, ClientId client, bool wanted) {
@@ -87,4 +87,4 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
   return reply;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -10,7 +10,7 @@
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 // Jobs that the message may have moved on.
@@ -39,7 +39,8 @@ void FillTask(const Job& job, const Task& task, v1::TaskDef& def) {
   def.set_dataset_version(job.dataset->version);
   def.set_slot(lane.slot());
   def.set_slots(lane.slots());
-  def.set_shard_by_record(lane.by_record());
+  // With a hint the pipeline itself drops other slots' records, where it says so.
+  def.set_shard_by_record(lane.by_record() && job.options.sharding() != v1::SHARDING_STATIC_HINT);
   def.set_weight(job.options.weight() > 0 ? job.options.weight() : 1.0);
   def.set_replay(task.replay);
 }
@@ -134,4 +135,4 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
   return reply;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

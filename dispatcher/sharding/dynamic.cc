@@ -2,13 +2,13 @@
 // share.
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 class DynamicPolicy final : public ShardingPolicy {
  public:
   std::string_view name() const override { return "dynamic"; }
-  std::vector<v1::LaneDef> Lanes(const Dataset&, uint32_t) const override {
+  std::vector<v1::LaneDef> Lanes(const JobData&, uint32_t) const override {
     v1::LaneDef lane;
     lane.set_shared(true);
     return {lane};
@@ -26,4 +26,4 @@ class DynamicPolicy final : public ShardingPolicy {
 
 std::unique_ptr<ShardingPolicy> MakeDynamicPolicy() { return std::make_unique<DynamicPolicy>(); }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -2,13 +2,13 @@
 // over the unfinished lane of one that went, if there is one.
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 class OffPolicy final : public ShardingPolicy {
  public:
   std::string_view name() const override { return "off"; }
-  std::vector<v1::LaneDef> Lanes(const Dataset&, uint32_t) const override {
+  std::vector<v1::LaneDef> Lanes(const JobData&, uint32_t) const override {
     return {v1::LaneDef()};
   }
   bool lane_per_worker() const override { return true; }
@@ -33,4 +33,4 @@ class OffPolicy final : public ShardingPolicy {
 
 std::unique_ptr<ShardingPolicy> MakeOffPolicy() { return std::make_unique<OffPolicy>(); }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace headrace {
+namespace headrace::dispatch {
 
-absl::Status ShardingPolicy::Check(const Dataset&) const { return absl::OkStatus(); }
+absl::Status ShardingPolicy::Check(const JobData&) const { return absl::OkStatus(); }
 
-std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const Dataset& dataset) {
+std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const JobData& dataset) {
   if (dataset.single_task) return MakeSingleTaskPolicy();
   switch (sharding) {
     case v1::SHARDING_OFF:
@@ -57,4 +57,4 @@ std::vector<Placement> PlaceOnFreeLanes(const Epoch& epoch, std::span<const Cand
   return placements;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "dispatcher/state/dataset.h"
 #include "dispatcher/state/epoch.h"
+#include "dispatcher/state/job_data.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 // A worker that may be given tasks.
 struct Candidate {
@@ -32,9 +32,9 @@ class ShardingPolicy {
   // As options and messages name it: "static_file".
   virtual std::string_view name() const = 0;
   // INVALID_ARGUMENT when the pipeline cannot be sharded so.
-  virtual absl::Status Check(const Dataset& dataset) const;
+  virtual absl::Status Check(const JobData& dataset) const;
   // The lanes that an epoch starts with; at least one. `slots` >= 1.
-  virtual std::vector<v1::LaneDef> Lanes(const Dataset& dataset, uint32_t slots) const = 0;
+  virtual std::vector<v1::LaneDef> Lanes(const JobData& dataset, uint32_t slots) const = 0;
   // OFF: every worker gets a lane of its own, all alike.
   virtual bool lane_per_worker() const { return false; }
   // The tasks to add now, given the active ones; workers in the order of their ids.
@@ -52,11 +52,11 @@ std::unique_ptr<ShardingPolicy> MakeStaticHintPolicy();
 std::unique_ptr<ShardingPolicy> MakeSingleTaskPolicy();
 
 // The policy of a job over `dataset`.
-std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const Dataset& dataset);
+std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const JobData& dataset);
 // "dynamic" for SHARDING_DYNAMIC and SHARDING_UNSPECIFIED, ...
 std::string_view ShardingName(v1::Sharding sharding);
 
 // For STATIC policies: each free lane that is not done goes to the worker with the fewest tasks.
 std::vector<Placement> PlaceOnFreeLanes(const Epoch& epoch, std::span<const Candidate> workers);
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

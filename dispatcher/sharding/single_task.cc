@@ -2,13 +2,13 @@
 // replays from the first split, once every client has confirmed the fence.
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 class SingleTaskPolicy final : public ShardingPolicy {
  public:
   std::string_view name() const override { return "single_task"; }
-  std::vector<v1::LaneDef> Lanes(const Dataset&, uint32_t) const override {
+  std::vector<v1::LaneDef> Lanes(const JobData&, uint32_t) const override {
     return {v1::LaneDef()};
   }
   std::vector<Placement> Place(const Epoch& epoch,
@@ -24,4 +24,4 @@ std::unique_ptr<ShardingPolicy> MakeSingleTaskPolicy() {
   return std::make_unique<SingleTaskPolicy>();
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

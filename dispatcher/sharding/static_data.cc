@@ -1,13 +1,13 @@
 // STATIC by data: record i of split s goes to slot (s + i) mod n; every slot reads all files.
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 class StaticDataPolicy final : public ShardingPolicy {
  public:
   std::string_view name() const override { return "static_data"; }
-  std::vector<v1::LaneDef> Lanes(const Dataset&, uint32_t slots) const override {
+  std::vector<v1::LaneDef> Lanes(const JobData&, uint32_t slots) const override {
     std::vector<v1::LaneDef> lanes(slots);
     for (uint32_t slot = 0; slot < slots; ++slot) {
       lanes[slot].set_slot(slot);
@@ -28,4 +28,4 @@ std::unique_ptr<ShardingPolicy> MakeStaticDataPolicy() {
   return std::make_unique<StaticDataPolicy>();
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

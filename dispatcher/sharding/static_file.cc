@@ -1,13 +1,13 @@
 // STATIC by file: file i goes to slot i mod n.
 #include "dispatcher/sharding/policy.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 class StaticFilePolicy final : public ShardingPolicy {
  public:
   std::string_view name() const override { return "static_file"; }
-  std::vector<v1::LaneDef> Lanes(const Dataset&, uint32_t slots) const override {
+  std::vector<v1::LaneDef> Lanes(const JobData&, uint32_t slots) const override {
     std::vector<v1::LaneDef> lanes(slots);
     for (uint32_t slot = 0; slot < slots; ++slot) {
       lanes[slot].set_slot(slot);
@@ -28,4 +28,4 @@ std::unique_ptr<ShardingPolicy> MakeStaticFilePolicy() {
   return std::make_unique<StaticFilePolicy>();
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

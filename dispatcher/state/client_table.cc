@@ -2,7 +2,7 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::Status ClientTable::Join(const v1::ClientJoined& event, uint64_t first_epoch) {
   if (by_uid_.contains(event.uid())) return AlreadyExists("client uid {} is live", event.uid());
@@ -43,4 +43,4 @@ const Client* ClientTable::FindByUid(uint64_t uid) const {
   return it == by_uid_.end() ? nullptr : Find(it->second);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

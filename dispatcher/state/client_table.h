@@ -11,7 +11,7 @@
 #include "common/ids.h"
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct Client {
   ClientId id;
@@ -38,4 +38,4 @@ class ClientTable {
   absl::flat_hash_map<uint64_t, ClientId> by_uid_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

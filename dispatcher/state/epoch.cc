@@ -5,14 +5,14 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 namespace {
 
 SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()), run.pass()}; }
 
 }  // namespace
 
-Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const Dataset> dataset)
+Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> dataset)
     : number_(event.epoch()),
       dataset_(std::move(dataset)),
       lane_per_worker_(event.lane_per_worker()) {
@@ -97,7 +97,7 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
   const SplitPass item = lease->item;
   SplitLedger* ledger = lanes_[lane].Find(item);
   uint64_t added = 0;
-  for (const v1::Run& run : report.settled()) added += ledger->Cover(run);
+  for (const v1::Run& run : report.settled()) added += lanes_[lane].Cover(item, run);
   counts_.settled += added;
   const uint64_t failed = std::min(report.failed(), added);
   counts_.failed += failed;
@@ -121,19 +121,12 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
 void Epoch::Deliver(const v1::TaskRuns& runs) {
   const Task* task = FindTask(TaskId(runs.task()));
   if (task == nullptr) return;
-  Lane& lane = lanes_[task->lane];
-  SplitPass last;
-  SplitLedger* ledger = nullptr;
+  const uint32_t lane = task->lane;
   for (const v1::Run& run : runs.runs()) {
-    const SplitPass item = ItemOf(run);
-    if (ledger == nullptr || item != last) {
-      if (ledger != nullptr) RetireIfComplete(task->lane, last);
-      ledger = lane.Find(item);
-      last = item;
-    }
-    if (ledger != nullptr) counts_.delivered += ledger->Cover(run);
+    const uint64_t added = lanes_[lane].Cover(ItemOf(run), run);
+    counts_.delivered += added;
+    if (added != 0) RetireIfComplete(lane, ItemOf(run));
   }
-  if (ledger != nullptr) RetireIfComplete(task->lane, last);
 }
 
 void Epoch::RetireIfComplete(uint32_t lane, SplitPass item) {
@@ -334,4 +327,4 @@ std::string Epoch::Dump() const {
   return out;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

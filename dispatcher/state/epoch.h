@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "dispatcher/state/dataset.h"
 #include "dispatcher/state/fence_round.h"
+#include "dispatcher/state/job_data.h"
 #include "dispatcher/state/lane.h"
 #include "dispatcher/state/lease_table.h"
 #include "dispatcher/state/task.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 inline constexpr size_t kKeptFailureSamples = 20;
 
@@ -35,7 +35,7 @@ struct EpochCounts {
 
 class Epoch {
  public:
-  Epoch(const v1::EpochStarted& event, std::shared_ptr<const Dataset> dataset);
+  Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> dataset);
 
   // Events. A non-OK status leaves the epoch as it was, and means a bug or a foreign journal.
   absl::Status Enter(ClientId client);
@@ -84,7 +84,7 @@ class Epoch {
   void Release(const FenceRound& round);
 
   const uint64_t number_;
-  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const JobData> dataset_;
   const bool lane_per_worker_;
   std::vector<Lane> lanes_;
   std::map<TaskId, Task> tasks_;
@@ -98,4 +98,4 @@ class Epoch {
   std::vector<v1::FailureSample> failures_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

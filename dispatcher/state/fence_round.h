@@ -9,7 +9,7 @@
 #include "common/ids.h"
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct FenceRound {
   std::set<TaskId> tasks;
@@ -23,4 +23,4 @@ struct FenceRound {
   bool Complete() const { return awaited.empty(); }
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "common/ids.h"
-#include "dispatcher/state/dataset.h"
 #include "dispatcher/state/epoch.h"
+#include "dispatcher/state/job_data.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct FinishedEpoch {
   v1::EpochSummary summary;
@@ -28,7 +28,7 @@ struct Job {
   v1::PipelineDef pipeline;
   v1::JobOptions options;
   std::string fingerprint;
-  std::shared_ptr<const Dataset> dataset;  // null once the job ended
+  std::shared_ptr<const JobData> dataset;  // null once the job ended
   std::set<ClientId> clients;
   // Running or parked; none between epochs.
   std::optional<Epoch> epoch;
@@ -46,4 +46,4 @@ struct Job {
   bool running() const { return !ended; }
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

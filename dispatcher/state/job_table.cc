@@ -4,11 +4,11 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::Status JobTable::Open(const v1::JobOpened& event) {
   if (jobs_.contains(JobId(event.job()))) return AlreadyExists("job {} is there", event.job());
-  auto dataset = std::make_shared<Dataset>();
+  auto dataset = std::make_shared<JobData>();
   dataset->splits.assign(event.splits().begin(), event.splits().end());
   for (size_t i = 0; i < dataset->splits.size(); ++i) {
     v1::Split& split = dataset->splits[i];
@@ -74,4 +74,4 @@ const Job* JobTable::FindLatest(std::string_view name) const {
   return nullptr;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

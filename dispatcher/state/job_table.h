@@ -10,7 +10,7 @@
 #include "common/ids.h"
 #include "dispatcher/state/job.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class JobTable {
  public:
@@ -33,4 +33,4 @@ class JobTable {
   size_t running_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 Lane::Lane(v1::LaneDef def, std::shared_ptr<const std::vector<uint32_t>> splits,
            uint64_t split_count, uint64_t passes, bool single_task)
@@ -87,6 +87,24 @@ const SplitLedger* Lane::Find(SplitPass item) const {
   return it == ledgers_.end() ? nullptr : &it->second;
 }
 
+uint64_t Lane::Cover(SplitPass item, const v1::Run& run) {
+  SplitLedger* ledger = Find(item);
+  if (ledger == nullptr) return 0;
+  const uint64_t slots = def_.slots();
+  if (!def_.by_record() || slots <= 1) return ledger->Cover(run);
+  // With a `shard` step, steps before it settle records of other slots too.
+  const uint64_t first = run.first();
+  const uint64_t ahead = (def_.slot() + slots - (item.split + first) % slots) % slots;
+  v1::Run own = run;
+  own.set_count(1);
+  uint64_t added = 0;
+  for (uint64_t i = ahead; i < run.count(); i += slots) {
+    own.set_first(first + i);
+    added += ledger->Cover(own);
+  }
+  return added;
+}
+
 uint64_t Lane::Own(uint64_t split, uint64_t records) const {
   if (!def_.by_record() || def_.slots() <= 1) return records;
   const uint64_t slots = def_.slots();
@@ -95,4 +113,4 @@ uint64_t Lane::Own(uint64_t split, uint64_t records) const {
   return records <= first ? 0 : (records - first - 1) / slots + 1;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -14,7 +14,7 @@
 #include "dispatcher/state/split_ledger.h"
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct SplitPass {
   uint32_t split = 0;
@@ -59,6 +59,9 @@ class Lane {
   // Null for a split that is not touched yet, or retired.
   SplitLedger* Find(SplitPass item);
   const SplitLedger* Find(SplitPass item) const;
+  // Marks elements as done, of the records that count in this lane. Returns how many were not.
+  // Nothing for a split that Find() does not find.
+  uint64_t Cover(SplitPass item, const v1::Run& run);
   // Records of a split of `records` records that count in this lane.
   uint64_t Own(uint64_t split, uint64_t records) const;
 
@@ -88,4 +91,4 @@ class Lane {
   absl::flat_hash_map<SplitPass, SplitLedger> ledgers_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

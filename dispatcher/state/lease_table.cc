@@ -1,6 +1,6 @@
 #include "dispatcher/state/lease_table.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 void LeaseTable::Add(const Lease& lease) {
   by_number_[lease.number] = lease;
@@ -35,4 +35,4 @@ void LeaseTable::MarkReadToEnd(Lease& lease) {
   lease.read_to_end = true;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

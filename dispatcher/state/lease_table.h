@@ -9,7 +9,7 @@
 #include "common/ids.h"
 #include "dispatcher/state/lane.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct Lease {
   LeaseNumber number;
@@ -42,4 +42,4 @@ class LeaseTable {
   size_t read_to_end_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace headrace {
+namespace headrace::dispatch {
 
 uint64_t RunSet::Add(uint64_t first, uint64_t count) {
   if (count == 0 || first >= kMaxRecords) return 0;
@@ -44,4 +44,4 @@ void RunSet::ForEachRun(absl::FunctionRef<void(uint64_t, uint64_t)> each) const 
   if (count != 0) each(first, count);
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -6,7 +6,7 @@
 #include "absl/functional/function_ref.h"
 #include "roaring/roaring.hh"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class RunSet {
  public:
@@ -27,4 +27,4 @@ class RunSet {
   uint64_t size_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

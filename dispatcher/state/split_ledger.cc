@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace headrace {
+namespace headrace::dispatch {
 
 uint64_t SplitLedger::Cover(const v1::Run& run) {
   if (run.parts() <= 1) {
@@ -79,4 +79,4 @@ void SplitLedger::AppendSkip(uint64_t split, uint32_t pass,
   }
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -12,7 +12,7 @@
 #include "dispatcher/state/run_set.h"
 #include "headrace/v1/dispatcher.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class SplitLedger {
  public:
@@ -57,4 +57,4 @@ class SplitLedger {
   std::unique_ptr<std::deque<v1::Run>> awaited_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

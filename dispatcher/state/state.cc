@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::Status State::Apply(const v1::Event& event) {
   switch (event.kind_case()) {
@@ -244,4 +244,4 @@ std::string State::Dump() const {
   return out;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

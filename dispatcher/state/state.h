@@ -13,7 +13,7 @@
 #include "dispatcher/state/worker_table.h"
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 class State {
  public:
@@ -67,4 +67,4 @@ class State {
   uint64_t last_lease_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

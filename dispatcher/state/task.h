@@ -8,7 +8,7 @@
 
 #include "common/ids.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 struct Task {
   TaskId id;
@@ -23,4 +23,4 @@ struct Task {
   std::set<LeaseNumber> leases;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -2,7 +2,7 @@
 
 #include "common/status.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 absl::Status WorkerTable::Register(const v1::WorkerRegistered& event) {
   if (by_uid_.contains(event.uid())) return AlreadyExists("worker uid {} is live", event.uid());
@@ -70,4 +70,4 @@ std::vector<WorkerId> WorkerTable::Ready() const {
   return ready;
 }
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

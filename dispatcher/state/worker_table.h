@@ -12,7 +12,7 @@
 #include "common/ids.h"
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
 enum class WorkerState { kReady, kDraining, kLost, kLeft };
 
@@ -54,4 +54,4 @@ class WorkerTable {
   size_t gone_ = 0;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -7,9 +7,9 @@
 
 #include "headrace/v1/journal.pb.h"
 
-namespace headrace {
+namespace headrace::dispatch {
 
-struct Dataset {
+struct JobData {
   std::vector<v1::Split> splits;  // id = position
   uint64_t files = 0;             // highest file_index + 1
   uint64_t passes = 1;
@@ -21,4 +21,4 @@ struct Dataset {
   bool batched = false;
 };
 
-}  // namespace headrace
+}  // namespace headrace::dispatch

@@ -1,0 +1,145 @@
+#include "dispatcher/dispatcher_metrics.h"
+
+#include <set>
+
+namespace headrace {
+namespace {
+
+constexpr char kRecordsHelp[] =
+    "Elements delivered, records settled without output, records failed";
+
+void Raise(Counter& counter, uint64_t& shown, uint64_t total) {
+  if (total <= shown) return;
+  counter.Add(static_cast<int64_t>(total - shown));
+  shown = total;
+}
+
+}  // namespace
+
+DispatcherMetrics::DispatcherMetrics(Metrics& metrics)
+    : metrics_(metrics),
+      jobs_(metrics.AddGauge("headrace_dispatcher_jobs", "Jobs that run")),
+      clients_(metrics.AddGauge("headrace_dispatcher_clients", "Clients of all jobs")),
+      workers_ready_(metrics.AddGauge("headrace_dispatcher_workers", "Registered workers",
+                                      {{"state", "ready"}})),
+      workers_draining_(metrics.AddGauge("headrace_dispatcher_workers", "Registered workers",
+                                         {{"state", "draining"}})),
+      leases_open_(
+          metrics.AddGauge("headrace_dispatcher_leases", "Leases of splits", {{"state", "open"}})),
+      leases_fenced_(metrics.AddGauge("headrace_dispatcher_leases", "Leases of splits",
+                                      {{"state", "fenced"}})),
+      fences_waiting_(metrics.AddGauge("headrace_dispatcher_fences_waiting",
+                                       "Fences that clients have yet to confirm")) {}
+
+DispatcherMetrics::JobSeries& DispatcherMetrics::SeriesOf(const dispatch::Job& job) {
+  const auto [it, fresh] = by_job_.try_emplace(job.name);
+  JobSeries& series = it->second;
+  if (!fresh) return series;
+  const auto records = [&](const char* outcome) {
+    return metrics_.AddCounter("headrace_dispatcher_records_total", kRecordsHelp,
+                               {{"job", job.name}, {"outcome", outcome}});
+  };
+  const auto splits = [&](const char* state) {
+    return metrics_.AddGauge("headrace_dispatcher_splits", "Splits of the running epoch",
+                             {{"job", job.name}, {"state", state}});
+  };
+  series.delivered = records("delivered");
+  series.settled = records("settled");
+  series.failed = records("failed");
+  series.pending = splits("pending");
+  series.leased = splits("leased");
+  series.clients =
+      metrics_.AddGauge("headrace_dispatcher_job_clients", "Clients of a job", {{"job", job.name}});
+  series.epoch = metrics_.AddGauge("headrace_dispatcher_job_epoch", "Epoch that runs or ran last",
+                                   {{"job", job.name}});
+  return series;
+}
+
+void DispatcherMetrics::UpdateJob(const dispatch::Job& job) {
+  JobSeries& series = SeriesOf(job);
+  if (series.job != job.id) {
+    series.job = job.id;
+    series.shown = {};
+  }
+  dispatch::EpochCounts counts = job.past;
+  uint64_t pending = 0;
+  uint64_t leased = 0;
+  if (job.epoch.has_value()) {
+    counts.delivered += job.epoch->counts().delivered;
+    counts.settled += job.epoch->counts().settled;
+    counts.failed += job.epoch->counts().failed;
+    pending = job.epoch->pending();
+    leased = job.epoch->leases().size();
+  }
+  Raise(*series.delivered, series.shown.delivered, counts.delivered);
+  Raise(*series.settled, series.shown.settled, counts.settled);
+  Raise(*series.failed, series.shown.failed, counts.failed);
+  series.pending->Set(static_cast<double>(pending));
+  series.leased->Set(static_cast<double>(leased));
+  series.clients->Set(static_cast<double>(job.clients.size()));
+  series.epoch->Set(job.next_epoch == 0 ? 0 : static_cast<double>(job.next_epoch - 1));
+}
+
+void DispatcherMetrics::Update(const dispatch::State& state) {
+  size_t open = 0;
+  size_t fenced = 0;
+  size_t waiting = 0;
+  std::set<std::string> running;
+  for (const auto& [id, job] : state.jobs().all()) {
+    if (job.ended) continue;
+    running.insert(job.name);
+    UpdateJob(job);
+    if (!job.epoch.has_value()) continue;
+    waiting += job.epoch->fences().size();
+    for (const auto& [task_id, task] : job.epoch->tasks()) {
+      (task.fenced ? fenced : open) += task.leases.size();
+    }
+  }
+  for (auto it = by_job_.begin(); it != by_job_.end();) {
+    if (running.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    metrics_.Remove("job", it->first);
+    it = by_job_.erase(it);
+  }
+  size_t ready = 0;
+  size_t draining = 0;
+  for (const auto& [id, worker] : state.workers().all()) {
+    ready += worker.state == dispatch::WorkerState::kReady;
+    draining += worker.state == dispatch::WorkerState::kDraining;
+  }
+  jobs_->Set(static_cast<double>(running.size()));
+  clients_->Set(static_cast<double>(state.clients().all().size()));
+  workers_ready_->Set(static_cast<double>(ready));
+  workers_draining_->Set(static_cast<double>(draining));
+  leases_open_->Set(static_cast<double>(open));
+  leases_fenced_->Set(static_cast<double>(fenced));
+  fences_waiting_->Set(static_cast<double>(waiting));
+}
+
+void DispatcherMetrics::ObserveCall(std::string_view method, absl::Duration took,
+                                    absl::StatusCode code) {
+  absl::MutexLock lock(&mutex_);
+  auto it = latency_.find(method);
+  if (it == latency_.end()) {
+    it = latency_
+             .emplace(method, metrics_.AddHistogram("headrace_dispatcher_rpc_seconds",
+                                                    "Time that a call took", LatencyBuckets(),
+                                                    {{"method", std::string(method)}}))
+             .first;
+  }
+  it->second->Observe(took);
+  if (code == absl::StatusCode::kOk) return;
+  auto error = errors_.find(method);
+  if (error == errors_.end()) {
+    error = errors_
+                .emplace(method, metrics_.AddCounter("headrace_dispatcher_rpc_errors_total",
+                                                     "Calls that were answered with an error",
+                                                     {{"method", std::string(method)}}))
+                .first;
+  }
+  error->second->Add();
+}
+
+}  // namespace headrace

@@ -1,0 +1,31 @@
+// The driver `memory`: nothing survives the process. For embedded clusters, tests and the
+// simulation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "dispatcher/journal/journal.h"
+
+namespace headrace {
+
+class MemoryJournal final : public Journal {
+ public:
+  // `keep`: holds every event, for a Replay in the same process; else only counts them, so that
+  // memory stays bounded.
+  explicit MemoryJournal(bool keep = false) : keep_(keep) {}
+
+  absl::Status Replay(absl::FunctionRef<absl::Status(const v1::Event&)> apply) override;
+  uint64_t Append(std::vector<v1::Event> events) override;
+  absl::Status WaitDurable(uint64_t position) override;
+
+ private:
+  const bool keep_;
+  absl::Mutex mutex_;
+  std::vector<v1::Event> events_ ABSL_GUARDED_BY(mutex_);
+  uint64_t position_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,141 @@
+#include "dispatcher/service.h"
+
+#include <utility>
+
+#include "common/logging/logging.h"
+#include "common/status.h"
+#include "dispatcher/background/duties.h"
+#include "dispatcher/ops/ops.h"
+
+namespace headrace {
+
+DispatcherService::DispatcherService(const DispatcherConfig& config, Deps deps)
+    : config_(config), deps_(deps) {}
+
+absl::Status DispatcherService::Recover() {
+  absl::MutexLock lock(&mutex_);
+  return deps_.journal->Replay([this](const v1::Event& event) {
+    mutex_.AssertHeld();
+    return state_.Apply(event);
+  });
+}
+
+template <typename Op>
+auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpContext&>())) {
+  decltype(op(std::declval<dispatch::OpContext&>())) answer = absl::UnknownError("");
+  uint64_t position = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    HR_RETURN_IF_ERROR(journal_failure_);
+    dispatch::Changes changes(state_, absl::ToUnixMillis(deps_.clock->Now()));
+    dispatch::OpContext context{changes, liveness_, telemetry_, config_, deps_.clock->Steady()};
+    answer = op(context);
+    // What was applied before a bug stands, so it is kept too.
+    position = deps_.journal->Append(changes.Take());
+    if (!changes.status().ok()) {
+      LogError("dispatcher: an event does not fit the state: {}", OneLine(changes.status()));
+      answer = Annotate(Internal("{}", OneLine(changes.status())), "dispatcher state");
+    }
+  }
+  HR_RETURN_IF_ERROR(WaitDurable(position));
+  return answer;
+}
+
+absl::Status DispatcherService::WaitDurable(uint64_t position) {
+  const absl::Status durable = deps_.journal->WaitDurable(position);
+  if (durable.ok()) return durable;
+  absl::MutexLock lock(&mutex_);
+  if (journal_failure_.ok()) {
+    journal_failure_ =
+        Unavailable("the dispatcher's journal failed, restart it: {}", OneLine(durable));
+    LogError("{}", OneLine(journal_failure_));
+  }
+  return journal_failure_;
+}
+
+void DispatcherService::RunDuties() {
+  const absl::StatusOr<bool> done =
+      Run([this](dispatch::OpContext& context) -> absl::StatusOr<bool> {
+        dispatch::RunDuties(context);
+        if (deps_.metrics != nullptr) deps_.metrics->Update(context.state());
+        return true;
+      });
+  (void)done;  // a failed journal was logged, and shows in health()
+}
+
+absl::StatusOr<v1::OpenJobReply> DispatcherService::OpenJob(const v1::OpenJobRequest& request) {
+  HR_ASSIGN_OR_RETURN(std::optional<v1::OpenJobReply> known, Run([&](dispatch::OpContext& context) {
+                        return dispatch::OpenKnownJob(context, request);
+                      }));
+  if (known.has_value()) return *std::move(known);
+  const uint64_t target = request.options().target_split_bytes() != 0
+                              ? request.options().target_split_bytes()
+                              : static_cast<uint64_t>(config_.target_split.value);
+  HR_ASSIGN_OR_RETURN(ResolvedPipeline resolved,
+                      deps_.resolver->Resolve(request.pipeline(), target));
+  return Run([&](dispatch::OpContext& context) {
+    return dispatch::OpenResolvedJob(context, request, std::move(resolved));
+  });
+}
+
+absl::StatusOr<v1::StartEpochReply> DispatcherService::StartEpoch(
+    const v1::StartEpochRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::StartEpoch(context, request); });
+}
+
+absl::StatusOr<v1::ClientBeatReply> DispatcherService::ClientBeat(
+    const v1::ClientBeatRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::ClientBeat(context, request); });
+}
+
+absl::StatusOr<v1::CloseClientReply> DispatcherService::CloseClient(
+    const v1::CloseClientRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::CloseClient(context, request); });
+}
+
+absl::StatusOr<v1::RegisterWorkerReply> DispatcherService::RegisterWorker(
+    const v1::RegisterWorkerRequest& request) {
+  return Run(
+      [&](dispatch::OpContext& context) { return dispatch::RegisterWorker(context, request); });
+}
+
+absl::StatusOr<v1::WorkerBeatReply> DispatcherService::WorkerBeat(
+    const v1::WorkerBeatRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::WorkerBeat(context, request); });
+}
+
+absl::StatusOr<v1::LeaseSplitsReply> DispatcherService::LeaseSplits(
+    const v1::LeaseSplitsRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::LeaseSplits(context, request); });
+}
+
+absl::StatusOr<v1::ListJobsReply> DispatcherService::ListJobs(const v1::ListJobsRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::ListJobs(context, request); });
+}
+
+absl::StatusOr<v1::ListWorkersReply> DispatcherService::ListWorkers(
+    const v1::ListWorkersRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::ListWorkers(context, request); });
+}
+
+absl::StatusOr<v1::CancelJobReply> DispatcherService::CancelJob(
+    const v1::CancelJobRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::CancelJob(context, request); });
+}
+
+absl::StatusOr<v1::DrainWorkerReply> DispatcherService::DrainWorker(
+    const v1::DrainWorkerRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::DrainWorker(context, request); });
+}
+
+absl::Status DispatcherService::health() const {
+  absl::MutexLock lock(&mutex_);
+  return journal_failure_;
+}
+
+std::string DispatcherService::Dump() const {
+  absl::MutexLock lock(&mutex_);
+  return state_.Dump();
+}
+
+}  // namespace headrace
