@@ -64,4 +64,10 @@ std::vector<const FormatSpec*> FormatRegistry::All() const {
   return out;
 }
 
+std::vector<FormatWords> WordsOf(const FormatRegistry& formats) {
+  std::vector<FormatWords> out;
+  for (const FormatSpec* spec : formats.All()) out.push_back({spec->name, spec->help, spec->params, spec->extensions});
+  return out;
+}
+
 }  // namespace headrace

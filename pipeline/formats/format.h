@@ -14,6 +14,7 @@
 #include "element/block.h"
 #include "element/schema.h"
 #include "headrace/v1/pipeline.pb.h"
+#include "pipeline/graph/format_words.h"
 #include "pipeline/graph/params.h"
 #include "pipeline/sources/file_system.h"
 
@@ -113,6 +114,9 @@ class FormatRegistry {
   FormatSpec& Insert(FormatSpec spec);
   std::map<std::string, FormatSpec, std::less<>> formats_;
 };
+
+// What the YAML reader and the docs need to know of each format.
+std::vector<FormatWords> WordsOf(const FormatRegistry& formats);
 
 // Every format of pipeline/formats/ (generated; link hr_formats).
 void RegisterAll_formats(FormatRegistry& registry);
