@@ -30,6 +30,7 @@ FOLDERS = {
         {"collate", "graph", "imaging", "sources"},
         {"formats", "udf"},
         {"ops"},
+        {"docs", "passes"},
         {"engine"},
     ],
 }

@@ -92,8 +92,9 @@ TEST(YamlDocumentTest, WhatIsTooBigIsRefused) {
   EXPECT_EQ(ErrorOf("a: " + std::string(5000, '[')), "t.yaml:1:1: nested too deep");
   std::string keys;
   for (int i = 0; i < 90'000; ++i) keys += std::to_string(i) + ":\n";
-  EXPECT_EQ(ErrorOf(keys),
-            "t.yaml:10000:1: the pipeline expands to more than 100000 values (aliases inside aliases?)");
+  EXPECT_EQ(
+      ErrorOf(keys),
+      "t.yaml:10000:1: the pipeline expands to more than 100000 values (aliases inside aliases?)");
 }
 
 TEST(YamlDocumentTest, MergeKeysFillInWhatIsNotGiven) {
