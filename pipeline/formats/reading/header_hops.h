@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/sources/file_system.h"
@@ -16,12 +16,12 @@ namespace headrace {
 class HeaderHops {
  public:
   explicit HeaderHops(RandomAccessFile& file);
-  // `bytes` (<= 64 KiB) bytes at `offset`, fewer at the end of the file; good until the next call.
+  // `bytes` bytes at `offset`, fewer at the end of the file; good until the next call.
   absl::StatusOr<std::span<const std::byte>> At(uint64_t offset, size_t bytes);
 
  private:
   RandomAccessFile& file_;
-  const std::unique_ptr<std::byte[]> buffer_;
+  std::vector<std::byte> buffer_;
   uint64_t begin_ = 0;  // file offset of the buffer
   size_t filled_ = 0;
 };

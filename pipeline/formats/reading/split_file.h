@@ -48,6 +48,8 @@ class RecordCursor {
   }
   // "a.tfrecord: byte 4096, record 3 of split 7: WHAT".
   void Fail(Block& block, absl::StatusCode code, uint64_t offset, std::string_view what);
+  // The caller has failed the next record itself.
+  void Pass() { ++index_; }
   // A record index that has no content.
   void Settle(Block& block) {
     AppendRun(block.settled(), run());
