@@ -5,7 +5,7 @@
 // Implementations: grpc_dispatcher_client.h (the network), fake_dispatcher_client.h (a handler
 // object, with faults). Every method is thread-safe and returns within `timeout`. An error leaves
 // behind nothing known: the call may or may not have happened; every call is idempotent, so it may
-// be made again (rpc/retry.h).
+// be made again (common/sync/retry.h).
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -27,7 +27,7 @@ FOLDERS = {
     "common": [{""}, {"logging"}, {"config", "sync"}, {"http"}, {"metrics", "role"}],
     "pipeline": [
         {""},
-        {"collate", "graph", "imaging", "sources"},
+        {"collate", "graph", "imaging", "record", "sources"},
         {"formats", "udf"},
         {"ops"},
         {"docs", "passes"},
