@@ -46,8 +46,8 @@ struct DecodeOptions {
   // give more around it (JPEG: rows are skipped, columns cut at blocks; PNG and WebP give the whole
   // image).
   std::optional<Region> region = std::nullopt;
-  // JPEG only, 1, 2, 4 or 8: decode at scale_eighths / 8 of the size, inside the inverse DCT. Other
-  // kinds ignore it.
+  // JPEG only, 1, 2, 4 or 8: decode at scale_eighths / 8 of the size, inside the inverse DCT; at
+  // twice that where chroma would fall short of it (4:2:2). Other kinds ignore it.
   int scale_eighths = 8;
 };
 

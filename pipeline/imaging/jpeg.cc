@@ -45,6 +45,7 @@ class JpegReader {
     return {ImageFormat::kJpeg, info_.image_height, info_.image_width, info_.num_components};
   }
   const Region& window() const { return window_; }
+  int scale() const { return scale_; }
 
  private:
   struct Errors : jpeg_error_mgr {
@@ -59,6 +60,7 @@ class JpegReader {
     return true;
   }
   absl::Status Failure();
+  bool ChromaKeepsUp() const;
   bool EndsWithEndMarker() const;
   // Decodes what follows the window without keeping it: proves that the data is whole.
   void ReadToTheEnd(uint8_t* row);
@@ -78,6 +80,7 @@ class JpegReader {
   bool created_ = false;
   bool data_ended_ = false;  // all bytes were read and the library made up an end marker
   bool too_many_scans_ = false;
+  int scale_ = 8;
   Region window_;
 };
 
@@ -150,6 +153,19 @@ absl::Status JpegReader::Open() {
   return ok ? absl::OkStatus() : Failure();
 }
 
+// At a coarser scale libjpeg decodes halved chroma at twice that scale, so that none is lost, but
+// only where it is halved both ways. Halved one way (4:2:2), it would have half the width that was
+// asked for.
+bool JpegReader::ChromaKeepsUp() const {
+  for (int c = 0; c < info_.num_components; ++c) {
+    const jpeg_component_info& component = info_.comp_info[c];
+    const bool across = component.h_samp_factor < info_.comp_info[0].h_samp_factor;
+    const bool down = component.v_samp_factor < info_.comp_info[0].v_samp_factor;
+    if (across != down) return false;
+  }
+  return true;
+}
+
 absl::Status JpegReader::Start(const DecodeOptions& options) {
   const bool cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
   if (cmyk) {
@@ -157,14 +173,15 @@ absl::Status JpegReader::Start(const DecodeOptions& options) {
   } else {
     info_.out_color_space = options.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   }
-  info_.scale_num = static_cast<unsigned>(options.scale_eighths);
+  scale_ = ChromaKeepsUp() ? options.scale_eighths : std::min(2 * options.scale_eighths, 8);
+  info_.scale_num = static_cast<unsigned>(scale_);
   info_.scale_denom = 8;
   info_.dct_method = JDCT_ISLOW;  // the accurate one; with SIMD it costs no more than the fast one
   if (!Guarded([this] { jpeg_start_decompress(&info_); })) return Failure();
 
   window_ = {0, 0, info_.output_width, info_.output_height};
   if (!options.region) return absl::OkStatus();
-  const int64_t m = options.scale_eighths;
+  const int64_t m = scale_;
   const int64_t left = std::max<int64_t>(options.region->left * m / 8 - kMargin, 0);
   const int64_t right = std::min((options.region->right() * m + 7) / 8 + kMargin, window_.width);
   window_.top = std::max<int64_t>(options.region->top * m / 8 - kMargin, 0);
@@ -265,7 +282,7 @@ absl::StatusOr<DecodedImage> DecodeJpeg(std::string_view bytes, const DecodeOpti
   return DecodedImage{{out, window.height, window.width, options.channels},
                       window.left,
                       window.top,
-                      options.scale_eighths};
+                      reader.scale()};
 }
 
 }  // namespace headrace
