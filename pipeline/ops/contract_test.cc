@@ -60,7 +60,9 @@ class OpContractTest : public testing::TestWithParam<std::string> {
 
 TEST_P(OpContractTest, TheNameIsSnakeCase) {
   const std::string& name = spec_->name;
-  EXPECT_TRUE(std::islower(static_cast<unsigned char>(name[0])));
+  // Internal steps are marked by an underscore in front.
+  ASSERT_EQ(name[0] == '_', spec_->internal);
+  EXPECT_TRUE(std::islower(static_cast<unsigned char>(name[spec_->internal ? 1 : 0])));
   for (char c : name)
     EXPECT_TRUE(std::islower(static_cast<unsigned char>(c)) || std::isdigit(c) || c == '_') << name;
 }

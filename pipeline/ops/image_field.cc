@@ -1,5 +1,6 @@
 #include "pipeline/ops/image_field.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "pipeline/imaging/decode.h"
@@ -55,6 +56,21 @@ absl::StatusOr<ImageSize> ParseImageSize(const std::vector<int64_t>& size) {
                            out.height, out.width, kMaxSide, kDefaultMaxPixels);
   }
   return out;
+}
+
+absl::StatusOr<ImageSize> ResizedTo(const std::vector<int64_t>& size, int64_t height,
+                                    int64_t width) {
+  if (size.size() == 2) return ImageSize{size[0], size[1]};
+  const int64_t side = size[0];
+  const double longer = static_cast<double>(side) * static_cast<double>(std::max(height, width)) /
+                        static_cast<double>(std::min(height, width));
+  if (longer * static_cast<double>(side) > static_cast<double>(kDefaultMaxPixels)) {
+    return OutOfRange(
+        "image of {} x {} (height x width) with its shorter side at {} has more than {} pixels",
+        height, width, side, kDefaultMaxPixels);
+  }
+  const auto length = static_cast<int64_t>(longer);
+  return height <= width ? ImageSize{side, length} : ImageSize{length, side};
 }
 
 void CropCell(Cell& cell, DType dtype, const Region& region, Arena& arena) {

@@ -48,6 +48,12 @@ struct ImageSize {
 // [height, width]; one number stands for both. INVALID_ARGUMENT for anything else.
 absl::StatusOr<ImageSize> ParseImageSize(const std::vector<int64_t>& size);
 
+// What `resize` makes of height x width: `size` itself, or, when it is one number, the shorter side
+// at that and the longer one in proportion, cut to an integer as in torchvision. OUT_OF_RANGE where
+// that is a huge image.
+absl::StatusOr<ImageSize> ResizedTo(const std::vector<int64_t>& size, int64_t height,
+                                    int64_t width);
+
 // The step's own seed where it has one, else what the context says.
 inline RandomKey WithSeed(RandomKey key, const std::optional<int64_t>& seed) {
   if (seed) key.seed = static_cast<uint64_t>(*seed);

@@ -1,11 +1,9 @@
 // resize: an image to another size, antialiased (what Pillow's Image.resize gives, within one
 // level).
-#include <cmath>
 #include <utility>
 
 #include "common/status.h"
 #include "pipeline/graph/op_registry.h"
-#include "pipeline/imaging/decode.h"
 #include "pipeline/ops/image_field.h"
 
 namespace headrace {
@@ -35,7 +33,8 @@ class Resize final : public StatelessOp {
 
   absl::Status Run(Block& block, const StepContext&) const override {
     ForEachImage(block, image_, [&](size_t, Cell& cell) -> absl::Status {
-      HR_ASSIGN_OR_RETURN(const ImageSize to, SizeFor(cell.shape[0], cell.shape[1]));
+      HR_ASSIGN_OR_RETURN(const ImageSize to,
+                          ResizedTo(params_.size, cell.shape[0], cell.shape[1]));
       if (to.height == cell.shape[0] && to.width == cell.shape[1]) return absl::OkStatus();
       ResampleCell(cell, image_.dtype, BoxOf(Region{0, 0, cell.shape[1], cell.shape[0]}), method_,
                    to, block.arena());
@@ -45,22 +44,6 @@ class Resize final : public StatelessOp {
   }
 
  private:
-  // With one number: the shorter side becomes that, the longer one in proportion, cut to an integer
-  // as in torchvision.
-  absl::StatusOr<ImageSize> SizeFor(int64_t height, int64_t width) const {
-    if (params_.size.size() == 2) return size_;
-    const int64_t side = size_.height;
-    const double longer = static_cast<double>(side) * static_cast<double>(std::max(height, width)) /
-                          static_cast<double>(std::min(height, width));
-    if (longer * static_cast<double>(side) > static_cast<double>(kDefaultMaxPixels)) {
-      return OutOfRange(
-          "image of {} x {} (height x width) with its shorter side at {} has more than {} pixels",
-          height, width, side, kDefaultMaxPixels);
-    }
-    const auto length = static_cast<int64_t>(longer);
-    return height <= width ? ImageSize{side, length} : ImageSize{length, side};
-  }
-
   ResizeParams params_;
   ImageSize size_;
   ResampleMethod method_;
