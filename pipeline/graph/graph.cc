@@ -39,6 +39,7 @@ absl::StatusOr<Node> MakeNode(const PlannedStep& planned, const OpSpec& spec, co
   node.written_index = planned.written_index;
   node.op = spec.name;
   node.location = planned.step.location();
+  node.given = planned.step.params();
   HR_ASSIGN_OR_RETURN(node.params, CanonicalParams(spec.params, planned.step.params()));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Op> op, spec.make(planned.step.params()));
   HR_ASSIGN_OR_RETURN(Schema output, op->Bind(input));

@@ -27,7 +27,8 @@ struct Node {
   size_t written_index = 0;
   std::string op;        // "resize"
   std::string location;  // "train.yaml:9", may be empty
-  v1::ValueMap params;   // in the order of the declaration, defaults filled in
+  v1::ValueMap given;    // parameters as written, or as the optimizer put them
+  v1::ValueMap params;   // the same in the order of the declaration, defaults filled in
   std::shared_ptr<const Op> code;
   // `code` seen as what it is: exactly one of the two is set.
   const StatelessOp* stateless = nullptr;

@@ -19,7 +19,9 @@ struct OpSpec {
   std::string name;
   std::string help;  // one line
   std::vector<ParamSpec> params;
-  // When set, the whole YAML map of the step is this StringMap parameter: `parse_example: {image: bytes}`.
+  // When set, the whole YAML map of the step is this StringMap parameter: `parse_example: {image: bytes}`. A map in
+  // which this name itself has a map gives parameters by name, as elsewhere:
+  // `parse_example: {features: {image: bytes}, field: example}`.
   std::string map_param;
   // When set, a bare scalar or list is this parameter: `take: 100`, `select: [image]`; also Python's positional order
   // starts with it.

@@ -33,6 +33,7 @@ struct ShuffleParams {
 };
 struct ParseParams {
   StringMap fields;
+  std::string field = "record";
 };
 struct NoParams {};
 
@@ -125,7 +126,8 @@ using MadeOp = absl::StatusOr<std::unique_ptr<Op>>;
 
 inline void RegisterImages(OpRegistry& registry) {
   ParamSet<ParseParams> parse;
-  parse.Required("fields", &ParseParams::fields, "type of each field to keep");
+  parse.Required("fields", &ParseParams::fields, "type of each field to keep")
+      .Optional("field", &ParseParams::field, "field to read");
   registry
       .Add<ParseParams>(
           "parse_example", "Parse records.", parse,

@@ -84,7 +84,7 @@ std::vector<Row> Rows(const v1::PipelineDef& def, const Graph& graph) {
        graph.source_fingerprint().substr(0, kShortPrint), graph.source_schema()->ToString()}};
   const Schema* before = graph.source_schema().get();
   for (const Node& node : graph.nodes()) {
-    rows.push_back({node.Label(), ParamsText(node.params), Kind(node),
+    rows.push_back({node.Label(), ParamsText(node.given), Kind(node),
                     node.fingerprint.substr(0, kShortPrint),
                     *node.output == *before ? "(the same)" : node.output->ToString()});
     before = node.output.get();

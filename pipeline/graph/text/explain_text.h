@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-// For people: a table of the source and the steps that run (parameters with their defaults, kind,
+// For people: a table of the source and the steps that run (parameters as given, kind,
 // fingerprint of the stream up to there, what leaves), then the optimizer's rewrites and what the
 // pipeline asks of the cluster. `graph` must come from `def`.
 std::string ExplainText(const v1::PipelineDef& def, const Graph& graph);

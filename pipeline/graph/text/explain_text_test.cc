@@ -49,14 +49,14 @@ TEST(ExplainTextTest, APersonSeesStepsParametersAndWhatLeaves) {
   EXPECT_EQ(WithoutPrints(ExplainText(def, graph), graph),
             R"(pipeline train  seed 7  fingerprint ################################
 
-STEP                   PARAMETERS                              KIND                   STREAM    LEAVES
-0:tfrecord             data/*.tfrecord, verify: true           source                 ########  {record: bytes []}
-1:parse_example        fields: {image: bytes, label: int64}    stateless              ########  {image: bytes [], label: int64 []}
-2:decode_image         field: image                            stateless              ########  {image: uint8 [?, ?, 3], label: int64 []}
-3:repeat               count: 2                                stateless              ########  (the same)
-4:random_resized_crop  field: image, size: [8, 8], scale: 1.0  stateless, random      ########  {image: uint8 [8, 8, 3], label: int64 []}
-5:take                 count: 100                              stateful, whole epoch  ########  (the same)
-6:batch                size: 4, drop_remainder: false          stateful, batches      ########  {image: uint8 [?, 8, 8, 3], label: int64 [?]}
+STEP                   PARAMETERS                            KIND                   STREAM    LEAVES
+0:tfrecord             data/*.tfrecord, verify: true         source                 ########  {record: bytes []}
+1:parse_example        fields: {image: bytes, label: int64}  stateless              ########  {image: bytes [], label: int64 []}
+2:decode_image         field: image                          stateless              ########  {image: uint8 [?, ?, 3], label: int64 []}
+3:repeat               count: 2                              stateless              ########  (the same)
+4:random_resized_crop  field: image, size: [8, 8]            stateless, random      ########  {image: uint8 [8, 8, 3], label: int64 []}
+5:take                 count: 100                            stateful, whole epoch  ########  (the same)
+6:batch                size: 4                               stateful, batches      ########  {image: uint8 [?, 8, 8, 3], label: int64 [?]}
 
 optimizer:
   fused decode_image with random_resized_crop: only the needed region is decoded

@@ -4,8 +4,9 @@
 // How a step becomes a Python method, which client/python follows (it makes its methods from the
 // same OpSpecs): the method has the step's name; positional arguments are the parameters in their
 // order, but `bare_param` first; keyword arguments are the parameters' names; a step with
-// `map_param` takes **kwargs, or one dict where a name is no Python word. Everything that is not
-// source or step is given to `.options(name=, seed=, on_error=, max_errors=, optimize=)`.
+// `map_param` takes **kwargs, or, where a name is no Python word or other parameters are given too,
+// one dict: `.parse_example({"image": hr.bytes_}, field="example")`. Everything that is not source
+// or step is given to `.options(name=, seed=, on_error=, max_errors=, optimize=)`.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@
 namespace headrace {
 
 // INVALID_ARGUMENT for what YAML can't say: a step that `ops` does not know, a parameter without a
-// name, a step that has further parameters beside its `map_param`.
+// name, a step without the map that its `map_param` asks for.
 absl::StatusOr<std::string> PrintYaml(const v1::PipelineDef& def, const OpRegistry& ops);
 absl::StatusOr<std::string> PrintPython(const v1::PipelineDef& def, const OpRegistry& ops);
 // The parameters in the order of Python's positional arguments.

@@ -85,6 +85,24 @@ TEST(PrintersTest, PythonNamesThatAreNoneBecomeDictionaries) {
             "    .parse_example({\"class\": hr.bool_, \"b\": \"x\"})\n    .parse_example({})\n)\n");
 }
 
+TEST(PrintersTest, AMapParameterWithOthersIsSpelledOut) {
+  const OpRegistry ops = test_ops::Registry();
+  const v1::PipelineDef def =
+      PipelineBuilder()
+          .Read({}, "range")
+          .Step("parse_example", {{"field", "example"}, {"fields", Map({{"image", "bytes"}})}})
+          .Build();
+  const std::string yaml = PrintYaml(def, ops).value();
+  EXPECT_EQ(yaml,
+            "source: {format: range}\nsteps:\n"
+            "  - parse_example: {field: example, fields: {image: bytes}}\n");
+  EXPECT_TRUE(MessageDifferencer::Equals(WithoutLocations(ReadYaml(yaml, "t.yaml", {ops}).value()),
+                                         WithoutLocations(def)));
+  EXPECT_EQ(PrintPython(def, ops).value(),
+            "import headrace as hr\n\nds = (\n    hr.read(format=\"range\")\n"
+            "    .parse_example({\"image\": hr.bytes_}, field=\"example\")\n)\n");
+}
+
 TEST(PrintersTest, WhatYamlCannotSayIsAnError) {
   const OpRegistry ops = test_ops::Registry();
   const auto error = [&](const v1::PipelineDef& def) {
@@ -94,7 +112,7 @@ TEST(PrintersTest, WhatYamlCannotSayIsAnError) {
             "unknown step 'btach'; did you mean 'batch'?");
   EXPECT_EQ(error(PipelineBuilder().Step("batch", {{"", 4}}).Build()), "a parameter has no name");
   EXPECT_EQ(error(PipelineBuilder().Step("parse_example", {{"fields", 4}}).Build()),
-            "step 'parse_example' takes a map 'fields' and nothing else in YAML");
+            "step 'parse_example' can't be written in YAML without a map 'fields'");
   EXPECT_EQ(error(PipelineBuilder().Read({}, "range", {{"files", 4}}).Build()),
             "the source has a parameter named 'files'");
 }

@@ -31,19 +31,26 @@ std::string TypeOrLiteral(const v1::Value& value) {
   return fmt::format("hr.{}{}", value.text(), shadows ? "_" : "");
 }
 
-Arguments MapArguments(const v1::ValueMap& entries) {
-  Arguments out;
-  bool words = true;
-  for (const v1::NamedValue& entry : entries.entries()) words = words && IsPythonName(entry.name());
-  for (const v1::NamedValue& entry : entries.entries()) {
-    out.push_back(
-        words ? fmt::format("{}={}", entry.name(), TypeOrLiteral(entry.value()))
-              : fmt::format("{}: {}", PythonText(entry.name()), TypeOrLiteral(entry.value())));
+// Of a step with map_param: keywords where that is possible, else a dictionary and the other
+// parameters.
+Arguments MapArguments(const v1::ValueMap& params, const OpSpec& spec, const v1::ValueMap& map) {
+  Arguments items;
+  bool words = params.entries_size() == 1 && map.entries_size() > 0;
+  for (const v1::NamedValue& entry : map.entries()) words = words && IsPythonName(entry.name());
+  for (const v1::NamedValue& entry : map.entries()) {
+    const std::string value = TypeOrLiteral(entry.value());
+    items.push_back(words ? fmt::format("{}={}", entry.name(), value)
+                          : fmt::format("{}: {}", PythonText(entry.name()), value));
   }
-  if (words && !out.empty()) return out;
+  if (words) return items;
   std::string all;
-  for (const std::string& item : out) all += (all.empty() ? "" : ", ") + item;
-  return {fmt::format("{{{}}}", all)};
+  for (const std::string& item : items) all += (all.empty() ? "" : ", ") + item;
+  Arguments out = {fmt::format("{{{}}}", all)};
+  for (const v1::NamedValue& entry : params.entries()) {
+    if (entry.name() != spec.map_param)
+      out.push_back(Keyword(entry.name(), PythonLiteral(entry.value())));
+  }
+  return out;
 }
 
 const v1::Value* Find(const v1::ValueMap& params, std::string_view name) {
@@ -69,14 +76,13 @@ std::vector<const ParamSpec*> Positional(const OpSpec& spec) {
 
 absl::StatusOr<std::string> StepPython(const v1::Step& step, const OpSpec& spec) {
   const v1::ValueMap& params = step.params();
-  if (!spec.map_param.empty() && params.entries_size() == 1 &&
-      params.entries(0).name() == spec.map_param &&
-      params.entries(0).value().kind_case() == v1::Value::kMap) {
-    return Call(step.op(), MapArguments(params.entries(0).value().map()));
-  }
   if (!spec.map_param.empty() && params.entries_size() > 0) {
-    return InvalidArgument("step '{}' takes a map '{}' and nothing else in Python", step.op(),
-                           spec.map_param);
+    const v1::Value* map = Find(params, spec.map_param);
+    if (map == nullptr || map->kind_case() != v1::Value::kMap) {
+      return InvalidArgument("step '{}' can't be written in Python without a map '{}'", step.op(),
+                             spec.map_param);
+    }
+    return Call(step.op(), MapArguments(params, spec, map->map()));
   }
   Arguments arguments;
   std::vector<std::string_view> done;

@@ -43,8 +43,11 @@ std::string StepSection(const OpSpec& op) {
                        op.bare_param);
   }
   if (!op.map_param.empty()) {
-    out +=
-        fmt::format("\nThe map under `{}` is the parameter `{}` itself.\n", op.name, op.map_param);
+    out += fmt::format("\nThe map under `{}` is the parameter `{}` itself.", op.name, op.map_param);
+    if (op.params.size() > 1) {
+      out += fmt::format(" With others: `- {}: {{{}: {{...}}, ...}}`.", op.name, op.map_param);
+    }
+    out += "\n";
   }
   return out;
 }
@@ -137,13 +140,28 @@ std::string Docstring(std::string_view indent, std::string_view help,
   return out + "\"\"\"\n";
 }
 
+// Keywords, or a dictionary and the other parameters.
+std::string MapMethod(const OpSpec& op) {
+  std::vector<const ParamSpec*> others;
+  for (const ParamSpec& param : op.params) {
+    if (param.name != op.map_param) others.push_back(&param);
+  }
+  // A `*` needs a name behind it.
+  bool named = false;
+  for (const ParamSpec* param : others) named = named || IsPythonName(param->name);
+  const std::string first =
+      fmt::format("self, {}: Mapping[str, str], /{}", op.map_param, named ? ", *" : "");
+  const std::string doc = Docstring("        ", op.help, PythonOrder(op));
+  return fmt::format("\n    @overload\n    def {}(self, /, **kwargs: str) -> Self:\n{}", op.name,
+                     doc) +
+         fmt::format("\n    @overload\n    def {}({}) -> Self:\n{}", op.name,
+                     PythonParams(first, others, true), doc);
+}
+
 std::string Method(const OpSpec& op) {
+  if (!op.map_param.empty()) return MapMethod(op);
   const std::vector<const ParamSpec*> params = PythonOrder(op);
-  const std::string arguments =
-      op.map_param.empty()
-          ? PythonParams("self", params, false)
-          : fmt::format("self, {}: Mapping[str, str] = ..., /, **kwargs: str", op.map_param);
-  return fmt::format("\n    def {}({}) -> Self:\n{}", op.name, arguments,
+  return fmt::format("\n    def {}({}) -> Self:\n{}", op.name, PythonParams("self", params, false),
                      Docstring("        ", op.help, params));
 }
 

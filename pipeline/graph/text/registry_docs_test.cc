@@ -39,7 +39,8 @@ TEST(RegistryDocsTest, ThePageHasEveryStepWithItsParameters) {
                         "| `size` | int | required | records in a batch |\n"
                         "| `drop_remainder` | bool | `false` | drop a last, smaller batch |\n\n"
                         "`- batch: VALUE` is short for `- batch: {size: VALUE}`.\n"));
-  EXPECT_THAT(page, HasSubstr("The map under `parse_example` is the parameter `fields` itself."));
+  EXPECT_THAT(page, HasSubstr("The map under `parse_example` is the parameter `fields` itself. "
+                              "With others: `- parse_example: {fields: {...}, ...}`."));
   EXPECT_THAT(page, HasSubstr("### shard\n\nCut the stream here.\n\nNo parameters.\n"));
   EXPECT_THAT(
       page, HasSubstr("### odd\n\nOdd files. Taken for `.odd` where a source names no format.\n"));
@@ -58,10 +59,10 @@ TEST(RegistryDocsTest, TheStubHasATypedMethodForEveryStep) {
   EXPECT_THAT(stub, HasSubstr("def shuffle(self, buffer: int, seed: int | None = None) -> Self:"));
   EXPECT_THAT(stub,
               HasSubstr("def shard(self) -> Self:\n        \"\"\"Cut the stream here.\"\"\"\n"));
-  EXPECT_THAT(
-      stub,
-      HasSubstr(
-          "def parse_example(self, fields: Mapping[str, str] = ..., /, **kwargs: str) -> Self:"));
+  EXPECT_THAT(stub,
+              HasSubstr("    @overload\n    def parse_example(self, /, **kwargs: str) -> Self:\n"));
+  EXPECT_THAT(stub, HasSubstr("def parse_example(self, fields: Mapping[str, str], /, *, field: str "
+                              "| bytes = \"record\") -> Self:"));
   EXPECT_THAT(
       stub,
       HasSubstr(

@@ -129,7 +129,9 @@ class Maker {
         Params fields;
         for (uint64_t i = Below(4); i > 0; --i)
           fields.push_back({std::to_string(i) + Text(), Bytes()});
-        out.Step("parse_example", {{"fields", Map(fields)}});
+        Params params = {{"fields", Map(fields)}};
+        if (Coin()) params.insert(params.begin() + (Coin() ? 1 : 0), {"field", Bytes()});
+        out.Step("parse_example", params);
         return;
       }
       case 1: {

@@ -57,6 +57,17 @@ absl::StatusOr<std::string> SourceYaml(const v1::Source& source) {
   return Map("source", "  ", lines);
 }
 
+// True when the step is its map_param and nothing else, and that can't be taken for parameters by
+// name.
+bool IsShort(const v1::ValueMap& params, const OpSpec& spec) {
+  if (params.entries_size() != 1) return false;
+  for (const v1::NamedValue& entry : params.entries(0).value().map().entries()) {
+    if (entry.name() == spec.map_param && entry.value().kind_case() == v1::Value::kMap)
+      return false;
+  }
+  return true;
+}
+
 absl::StatusOr<std::string> StepYaml(const v1::Step& step, const OpSpec& spec) {
   const std::string head = "  - " + YamlText(step.op());
   const v1::ValueMap& params = step.params();
@@ -64,11 +75,17 @@ absl::StatusOr<std::string> StepYaml(const v1::Step& step, const OpSpec& spec) {
   const v1::NamedValue& first = params.entries(0);
   const bool alone = params.entries_size() == 1;
   if (!spec.map_param.empty()) {
-    if (!alone || first.name() != spec.map_param || first.value().kind_case() != v1::Value::kMap) {
-      return InvalidArgument("step '{}' takes a map '{}' and nothing else in YAML", step.op(),
+    bool has_map = false;
+    for (const v1::NamedValue& entry : params.entries()) {
+      has_map = has_map ||
+                (entry.name() == spec.map_param && entry.value().kind_case() == v1::Value::kMap);
+    }
+    if (!has_map) {
+      return InvalidArgument("step '{}' can't be written in YAML without a map '{}'", step.op(),
                              spec.map_param);
     }
-    HR_ASSIGN_OR_RETURN(const std::vector<Line> lines, Lines(first.value().map()));
+    const v1::ValueMap& shown = IsShort(params, spec) ? first.value().map() : params;
+    HR_ASSIGN_OR_RETURN(const std::vector<Line> lines, Lines(shown));
     return Map(head, "      ", lines);
   }
   const auto kind = first.value().kind_case();

@@ -272,9 +272,16 @@ absl::Status Reader::StepParams(const YAML::Node& name, const OpSpec& spec, cons
                                 v1::Step& step) {
   const std::string what = fmt::format("step '{}'", spec.name);
   const bool map = value.IsMap();
+  bool by_name = map && spec.map_param.empty();
+  if (map && !by_name) {
+    HR_ASSIGN_OR_RETURN(const std::vector<YamlEntry> entries, doc_.Entries(value, what));
+    for (const YamlEntry& entry : entries) {
+      by_name = by_name || (entry.key == spec.map_param && entry.value.IsMap());
+    }
+  }
   const std::string& whole = map ? spec.map_param : spec.bare_param;
   const ParamSpec* whole_spec = whole.empty() ? nullptr : FindSpec(spec.params, whole);
-  if (value.IsNull() || (map && whole_spec == nullptr)) {
+  if (value.IsNull() || by_name) {
     HR_RETURN_IF_ERROR(NamedParams(spec, value, step));
   } else if (whole_spec != nullptr) {
     HR_ASSIGN_OR_RETURN(v1::Value checked, Checked(value, *whole_spec, what));

@@ -219,6 +219,9 @@ TEST(YamlReaderTest, WrongStepsAreNamedWithPlaceAndRemedy) {
   EXPECT_EQ(
       StepError("  - parse_example: {image: 5}"),
       "train.yaml:3:20: step 'parse_example': fields: image: expected text, got the integer 5");
+  EXPECT_EQ(
+      StepError("  - parse_example: {fields: {image: bytes}, feild: x}"),
+      "train.yaml:3:45: step 'parse_example' has no parameter 'feild'; did you mean 'field'?");
   EXPECT_EQ(StepError("  - resize: {field: image, size: [8, b]}"),
             "train.yaml:3:34: step 'resize': size: expected a list of integers, got a list with "
             "the text 'b' in it");
