@@ -66,7 +66,8 @@ std::vector<const FormatSpec*> FormatRegistry::All() const {
 
 std::vector<FormatWords> WordsOf(const FormatRegistry& formats) {
   std::vector<FormatWords> out;
-  for (const FormatSpec* spec : formats.All()) out.push_back({spec->name, spec->help, spec->params, spec->extensions});
+  for (const FormatSpec* spec : formats.All())
+    out.push_back({spec->name, spec->help, spec->params, spec->extensions});
   return out;
 }
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/test_data.h"
-#include "pipeline/formats/reading/tfrecord_framing.h"
+#include "pipeline/formats/testing/archives.h"
 #include "pipeline/formats/testing/read_all.h"
 #include "pipeline/sources/memory_file_system.h"
 #include "pipeline/sources/testing/compress.h"
@@ -17,15 +17,6 @@ using testing_sources::Gzip;
 using testing_sources::Zlib;
 using testing_sources::Zstd;
 using namespace testing_formats;  // NOLINT: a test's own vocabulary
-
-std::string Framed(std::string_view record) {
-  std::string out(kTfrecordHeaderBytes, '\0');
-  WriteTfrecordHeader(record.size(), reinterpret_cast<std::byte*>(out.data()));
-  out += record;
-  const uint32_t crc = MaskedCrc32c(std::as_bytes(std::span(record.data(), record.size())));
-  out.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
-  return out;
-}
 
 class TfrecordTest : public ::testing::Test {
  protected:

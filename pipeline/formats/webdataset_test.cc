@@ -3,7 +3,7 @@
 
 #include "common/test_data.h"
 #include "pipeline/formats/reading/member_name.h"
-#include "pipeline/formats/reading/tar_header.h"
+#include "pipeline/formats/testing/archives.h"
 #include "pipeline/formats/testing/read_all.h"
 #include "pipeline/sources/memory_file_system.h"
 #include "pipeline/sources/testing/compress.h"
@@ -20,17 +20,6 @@ using testing_sources::Gzip;
 using testing_sources::Zstd;
 using namespace testing_formats;  // NOLINT: a test's own vocabulary
 
-std::string Member(std::string_view name, std::string_view data, char type = '0') {
-  std::string out(kTarBlock, '\0');
-  WriteTarHeader(name, data.size(), type,
-                 std::as_writable_bytes(std::span(out.data(), out.size())));
-  out += data;
-  out.resize(TarPadded(out.size()));
-  return out;
-}
-std::string LongName(std::string_view name, std::string_view data) {
-  return Member("././@LongLink", std::string(name) + '\0', 'L') + Member(name.substr(0, 100), data);
-}
 std::string Pax(std::string_view key, std::string_view value) {
   const std::string tail = " " + std::string(key) + "=" + std::string(value) + "\n";
   size_t length = tail.size() + 1;
@@ -140,7 +129,7 @@ TEST_F(WebdatasetTest, LongNamesOfEveryKind) {
   const std::string pax =
       Member("PaxHeader", Pax("mtime", "1.5") + Pax("path", folder + "/b.jpg"), 'x');
   const ReadOutcome read =
-      Read("/a.tar", ustar + pax + Member("short", "2") + LongName(folder + "/c.jpg", "3") +
+      Read("/a.tar", ustar + pax + Member("short", "2") + LongNameMember(folder + "/c.jpg", "3") +
                          Member("e.jpg", "4") + kEnd);
   ASSERT_EQ(read.rows.size(), 4u) << read.Messages();
   EXPECT_THAT(read.Column(), ElementsAre(folder + "/a", folder + "/b", folder + "/c", "e"));
@@ -161,9 +150,9 @@ TEST_F(WebdatasetTest, SplitsOfAnySizeGiveTheSameRecords) {
   for (size_t i = 0; i < 500; ++i) {
     const std::string key = std::string(i % 3 == 0 ? 120 : 5, 'k') + std::to_string(i);
     bytes += Member("folder" + std::to_string(i) + "/", "", '5');
-    bytes += LongName(key + ".jpg", std::string(i * 67 % 3000, 'x'));
+    bytes += LongNameMember(key + ".jpg", std::string(i * 67 % 3000, 'x'));
     bytes += Member("skipped", "no record");
-    bytes += LongName(key + ".json", "{}");
+    bytes += LongNameMember(key + ".json", "{}");
   }
   bytes += kEnd;
   const ReadOutcome whole = Read("/a.tar", bytes);

@@ -26,8 +26,11 @@ void RecordBuffer::Lend() {
 void RecordBuffer::MakeRoom(size_t want) {
   if (capacity_ - at_ >= want) return;
   size_t capacity = std::max(kBufferBytes, 2 * available());
-  // A length that the file is known to hold gets its memory at once.
-  if (end_ && want <= *end_ - offset_) capacity = std::max(capacity, want);
+  if (const auto left = remaining()) {
+    // A length that the file is known to hold gets its memory at once; a small file gets little.
+    if (want <= *left) capacity = std::max(capacity, want);
+    capacity = static_cast<size_t>(std::min<uint64_t>(capacity, std::max<uint64_t>(*left, 1)));
+  }
   auto bigger = std::make_shared_for_overwrite<std::byte[]>(capacity);
   const size_t kept = available();
   if (kept > 0) std::memcpy(bigger.get(), data(), kept);
@@ -41,6 +44,10 @@ void RecordBuffer::MakeRoom(size_t want) {
 absl::StatusOr<size_t> RecordBuffer::Ensure(size_t want) {
   while (available() < want && !ended_) {
     if (!failed_.ok()) return failed_;
+    if (remaining() == available()) {
+      ended_ = true;
+      break;
+    }
     MakeRoom(want);
     // Other blocks may be reading the part before filled_; what lies behind it is nobody's yet.
     const auto read = stream_->Read({buffer_.get() + filled_, capacity_ - filled_});
