@@ -1,0 +1,201 @@
+#include "pipeline/engine/source_stage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/status.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kPaceSplits = 32;  // pace is measured over so many splits
+constexpr absl::Duration kLeaseAhead = absl::Seconds(1);
+
+}  // namespace
+
+SourceStage::SourceStage(Deps deps, Options options, Callbacks callbacks)
+    : deps_(std::move(deps)),
+      options_(options),
+      sizer_(options.target_block_nanos, options.max_block_rows),
+      callbacks_(std::move(callbacks)) {}
+
+void SourceStage::AddLease(const v1::Lease& lease, RecordSieve::Rule rule) {
+  auto lane = std::make_shared<Lane>();
+  lane->lease = lease;
+  lane->sieve.emplace(std::move(rule));
+  absl::MutexLock lock(&mutex_);
+  if (stopped_) return;
+  lanes_.push_back(std::move(lane));
+  ++unread_;
+  ScheduleLocked();
+}
+
+void SourceStage::AddFlush(uint64_t generation) {
+  auto lane = std::make_shared<Lane>();
+  lane->done = true;
+  lane->items.emplace_back().flush = generation;
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) lanes_.push_back(std::move(lane));
+}
+
+std::optional<SourceStage::Item> SourceStage::Pop() {
+  absl::MutexLock lock(&mutex_);
+  if (lanes_.empty() || lanes_.front()->items.empty()) return std::nullopt;
+  Lane& lane = *lanes_.front();
+  Item item = std::move(lane.items.front());
+  lane.items.pop_front();
+  if (item.block) bytes_ -= item.block->bytes();
+  if (lane.done && lane.items.empty()) lanes_.pop_front();
+  ScheduleLocked();
+  return item;
+}
+
+bool SourceStage::HasItem() const {
+  absl::MutexLock lock(&mutex_);
+  return !lanes_.empty() && !lanes_.front()->items.empty();
+}
+
+bool SourceStage::MayReadLocked(const Lane& lane, bool first) const {
+  // Lanes behind the first keep to half of the bytes, so that the first is never left with none.
+  if (first) return lane.items.empty() || bytes_ < options_.read_bytes;
+  return bytes_ < options_.read_bytes / 2;
+}
+
+void SourceStage::ScheduleLocked() {
+  size_t open = 0;
+  for (size_t i = 0; i < lanes_.size() && open < std::max<size_t>(options_.open_splits, 1); ++i) {
+    const std::shared_ptr<Lane>& lane = lanes_[i];
+    if (lane->done) continue;
+    ++open;
+    if (lane->reading || !MayReadLocked(*lane, i == 0)) continue;
+    lane->reading = true;
+    deps_.io->Submit([self = shared_from_this(), lane] { self->ReadOnce(lane); });
+  }
+}
+
+absl::StatusOr<bool> SourceStage::Fill(Lane& lane, Block& block) {
+  if (lane.reader == nullptr) {
+    HR_ASSIGN_OR_RETURN(lane.reader, deps_.format->Open(*deps_.files, lane.lease.split(), deps_.schema));
+  }
+  ReadLimits limits;
+  limits.max_rows = sizer_.rows();
+  limits.max_bytes = std::max<uint64_t>(1, std::min(options_.max_block_bytes, options_.read_bytes / 2));
+  limits.max_record_bytes = options_.max_record_bytes;
+  return lane.reader->Read(limits, block);
+}
+
+SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more) {
+  Item item;
+  item.lease = lane.lease.number();
+  item.passed = lane.sieve->Run(block);
+  lane.records += item.passed.records;
+  if (!more) {
+    item.end = lane.records;
+    lane.reader.reset();
+  }
+  tally_.Out(block.rows(), block.live_bytes());
+  if (block.rows() > 0 || !block.settled().empty()) item.block = std::move(block);
+  return item;
+}
+
+bool SourceStage::KeepLocked(Lane& lane, Item item) {
+  lane.reading = false;
+  if (lane.dropped || stopped_) return false;
+  if (item.end) {
+    lane.done = true;
+    --unread_;
+    ends_.push_back(deps_.clock->Steady());
+    if (ends_.size() > kPaceSplits) ends_.pop_front();
+  }
+  if (item.block) {
+    bytes_ += item.block->bytes();
+    peak_bytes_ = std::max(peak_bytes_, bytes_);
+  }
+  if (item.block || item.end) lane.items.push_back(std::move(item));
+  return true;
+}
+
+void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (lane->dropped || stopped_) return;
+  }
+  const uint64_t before = deps_.cpu->ThreadNanos();
+  Block block(deps_.schema);
+  const absl::StatusOr<bool> more = Fill(*lane, block);
+  std::optional<Item> item;
+  if (more.ok()) item = Sift(*lane, std::move(block), *more);
+  tally_.Cpu(deps_.cpu->ThreadNanos() - before);
+
+  bool item_ready = false;
+  bool want_leases = false;
+  if (item) {
+    absl::MutexLock lock(&mutex_);
+    if (!KeepLocked(*lane, *std::move(item))) return;
+    item_ready = lanes_.front() == lane && !lane->items.empty();
+    want_leases = lane->done && LeasesWantedLocked() > 0;
+    ScheduleLocked();
+  }
+  absl::ReaderMutexLock gate(&gate_);
+  if (!more.ok() && callbacks_.on_error) {
+    callbacks_.on_error(Annotate(more.status(), fmt::format("reading split {} of {}", lane->lease.split().id(),
+                                                            lane->lease.split().path())));
+  }
+  if (item_ready && callbacks_.on_item) callbacks_.on_item();
+  if (want_leases && callbacks_.on_want_leases) callbacks_.on_want_leases();
+}
+
+size_t SourceStage::LeasesWantedLocked() const {
+  if (stopped_) return 0;
+  double ahead = 2;
+  if (ends_.size() > 1) {
+    const double seconds = absl::ToDoubleSeconds(deps_.clock->Steady() - ends_.front());
+    const double pace = static_cast<double>(ends_.size() - 1) / std::max(seconds, 1e-6);
+    ahead = std::max(ahead, 1 + std::ceil(pace * absl::ToDoubleSeconds(kLeaseAhead)));
+  }
+  const double most = static_cast<double>(std::max<size_t>(options_.max_leases_ahead, 1));
+  const auto wanted = static_cast<size_t>(std::min(ahead, most));
+  return wanted > unread_ ? wanted - unread_ : 0;
+}
+
+size_t SourceStage::LeasesWanted() const {
+  absl::MutexLock lock(&mutex_);
+  return LeasesWantedLocked();
+}
+
+void SourceStage::Drop() {
+  std::deque<std::shared_ptr<Lane>> dropped;  // goes after the lock
+  absl::MutexLock lock(&mutex_);
+  for (const std::shared_ptr<Lane>& lane : lanes_) lane->dropped = true;
+  dropped.swap(lanes_);
+  unread_ = 0;
+  bytes_ = 0;
+}
+
+void SourceStage::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  Drop();
+  absl::MutexLock gate(&gate_);
+  callbacks_ = {};
+}
+
+uint64_t SourceStage::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+uint64_t SourceStage::peak_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return peak_bytes_;
+}
+
+bool SourceStage::empty() const {
+  absl::MutexLock lock(&mutex_);
+  return lanes_.empty();
+}
+
+}  // namespace headrace

@@ -1,0 +1,127 @@
+// Reads a task's leases on the I/O pool and gives their blocks out in lease order: the first split in line, and the next
+// ones ahead of need, each into a lane of its own.
+//
+// Shared by the task and by the reads in progress: a read that blocks may end after the task, and then finds the stage
+// stopped. All methods are thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "common/clock.h"
+#include "element/block.h"
+#include "headrace/v1/dispatcher.pb.h"
+#include "pipeline/engine/block_sizer.h"
+#include "pipeline/engine/cpu_meter.h"
+#include "pipeline/engine/io_pool.h"
+#include "pipeline/engine/record_sieve.h"
+#include "pipeline/engine/step_tally.h"
+#include "pipeline/formats/format.h"
+#include "pipeline/sources/file_system.h"
+
+namespace headrace {
+
+class SourceStage : public std::enable_shared_from_this<SourceStage> {
+ public:
+  struct Deps {
+    IoPool* io = nullptr;
+    const Clock* clock = nullptr;
+    const CpuMeter* cpu = nullptr;
+    std::shared_ptr<FileSystem> files;
+    std::shared_ptr<Format> format;
+    SchemaPtr schema;
+  };
+  struct Options {
+    uint64_t read_bytes = 0;
+    size_t open_splits = 1;
+    size_t max_leases_ahead = 1;
+    uint64_t max_block_bytes = 0;
+    uint64_t max_record_bytes = 0;
+    uint64_t target_block_nanos = 0;
+    size_t max_block_rows = 0;
+  };
+  // No call is running or will be made once Stop() has returned. Must be quick.
+  struct Callbacks {
+    std::function<void()> on_item;         // there is something to pop
+    std::function<void()> on_want_leases;  // LeasesWanted() may have become positive
+    std::function<void(absl::Status)> on_error;  // a file as a whole cannot be read
+  };
+  // One thing in the order of the stream: a block, the end of a split, or both; or a flush mark.
+  struct Item {
+    uint64_t lease = 0;
+    std::optional<Block> block;     // what passed the sieve; may have no rows
+    RecordSieve::Passed passed;
+    std::optional<uint64_t> end;    // the split's records, when this is its last item
+    std::optional<uint64_t> flush;  // no lease: a mark that AddFlush put here
+  };
+
+  SourceStage(Deps deps, Options options, Callbacks callbacks);
+
+  void AddLease(const v1::Lease& lease, RecordSieve::Rule rule);
+  void AddFlush(uint64_t generation);
+  std::optional<Item> Pop();
+  bool HasItem() const;
+  // How many leases to bring: about a second of reading at the pace so far.
+  size_t LeasesWanted() const;
+
+  // Drops all lanes and what they hold.
+  void Drop();
+  // Drop(), and for good. Does not wait for reads, only for callbacks.
+  void Stop();
+
+  BlockSizer& sizer() { return sizer_; }
+  const StepTally& tally() const { return tally_; }
+  StepTally& tally() { return tally_; }
+  uint64_t bytes() const;       // read ahead
+  uint64_t peak_bytes() const;
+  bool empty() const;
+
+ private:
+  struct Lane {
+    v1::Lease lease;
+    std::optional<RecordSieve> sieve;  // these three: the job's that has the lane
+    std::unique_ptr<RecordReader> reader;
+    uint64_t records = 0;
+    std::deque<Item> items;  // these: under mutex_
+    bool reading = false;  // a job has it
+    bool done = false;     // read to its end
+    bool dropped = false;  // what is still being read is not wanted any more
+  };
+
+  // Submits a job for every lane that may read.
+  void ScheduleLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayReadLocked(const Lane& lane, bool first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // On an I/O thread: reads one block of the lane.
+  void ReadOnce(const std::shared_ptr<Lane>& lane);
+  absl::StatusOr<bool> Fill(Lane& lane, Block& block);
+  Item Sift(Lane& lane, Block block, bool more);
+  // Puts what was read into the lane. False: it was dropped meanwhile.
+  bool KeepLocked(Lane& lane, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t LeasesWantedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Deps deps_;
+  const Options options_;
+  BlockSizer sizer_;
+  StepTally tally_;
+
+  // Held for reading around callbacks, so that Stop() can wait for them. Taken before mutex_.
+  absl::Mutex gate_;
+  Callbacks callbacks_ ABSL_GUARDED_BY(gate_);
+
+  mutable absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::shared_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
+  size_t unread_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes not done
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);  // when the last splits were read to their ends
+};
+
+}  // namespace headrace
