@@ -54,9 +54,9 @@ void Block::Compact() {
   if (ends_.empty()) return;
   size_t kept = 0;
   for (size_t row = 0; row < ends_.size(); ++row) {
-    if (ends_[row] == RowEnd::kDropped) continue;
     if (ends_[row] != RowEnd::kLive) {
-      for (const Run& run : provenance_[row]) AppendRun(settled_, run);
+      auto& runs = ends_[row] == RowEnd::kDropped ? dropped_ : settled_;
+      for (const Run& run : provenance_[row]) AppendRun(runs, run);
       continue;
     }
     if (kept != row) {
@@ -83,6 +83,7 @@ Block Block::TakeFront(size_t count) {
                            std::make_move_iterator(provenance_.begin() + n));
   provenance_.erase(provenance_.begin(), provenance_.begin() + n);
   front.settled_ = std::exchange(settled_, {});
+  front.dropped_ = std::exchange(dropped_, {});
   front.failures_ = std::exchange(failures_, {});
   front.arena_->Adopt(arena_, front.live_bytes());
   return front;
@@ -96,6 +97,7 @@ void Block::Append(Block from) {
   provenance_.insert(provenance_.end(), std::make_move_iterator(from.provenance_.begin()),
                      std::make_move_iterator(from.provenance_.end()));
   settled_.insert(settled_.end(), from.settled_.begin(), from.settled_.end());
+  dropped_.insert(dropped_.end(), from.dropped_.begin(), from.dropped_.end());
   failures_.insert(failures_.end(), std::make_move_iterator(from.failures_.begin()),
                    std::make_move_iterator(from.failures_.end()));
   const size_t bytes = from.arena_->bytes();

@@ -36,8 +36,8 @@ struct Cell {
   }
 };
 
-// Why a row left the stream without becoming output. kDropped: it is not this stream's to settle
-// (another shard's, delivered before), and leaves no trace.
+// Why a row left the stream without becoming output. kDropped: it is not this task's to settle
+// (another shard's, delivered before).
 enum class RowEnd : uint8_t { kLive = 0, kFiltered, kFailed, kDropped };
 
 struct RowFailure {
@@ -84,13 +84,16 @@ class Block {
   // A record that never became a row (a damaged one in the file).
   void FailRecord(const Run& record, absl::Status status);
   bool live(size_t row) const { return ends_.empty() || ends_[row] == RowEnd::kLive; }
-  // Drops marked rows; their runs move to settled(). Steps see blocks that hold live rows only.
+  // Drops marked rows; their runs move to settled() or dropped(). Steps see blocks that hold live rows only.
   void Compact();
 
   // Runs that ended here without output, so far. Travels with the block until the worker reports
   // it.
   std::vector<Run>& settled() { return settled_; }
   const std::vector<Run>& settled() const { return settled_; }
+  // Runs of rows that were dropped: counted, never reported.
+  std::vector<Run>& dropped() { return dropped_; }
+  const std::vector<Run>& dropped() const { return dropped_; }
   std::vector<RowFailure>& failures() { return failures_; }
   const std::vector<RowFailure>& failures() const { return failures_; }
 
@@ -115,6 +118,7 @@ class Block {
   std::vector<Provenance> provenance_;
   std::vector<RowEnd> ends_;  // empty while all rows are live
   std::vector<Run> settled_;
+  std::vector<Run> dropped_;
   std::vector<RowFailure> failures_;
 };
 

@@ -25,7 +25,7 @@ std::vector<int64_t> Values(const Block& block) {
   return out;
 }
 
-TEST(BlockTest, FilteredAndFailedRowsSettleDroppedOnesLeaveNoTrace) {
+TEST(BlockTest, FilteredAndFailedRowsSettleDroppedOnesAreKeptApart) {
   Block block = Numbers(0, 5);
   block.Filter(0);
   block.Drop(2);
@@ -34,6 +34,7 @@ TEST(BlockTest, FilteredAndFailedRowsSettleDroppedOnesLeaveNoTrace) {
   EXPECT_THAT(Values(block), ElementsAre(1, 4));
   EXPECT_THAT(block.settled(),
               ElementsAre(RunOf({.split = 1, .index = 0}), RunOf({.split = 1, .index = 3})));
+  EXPECT_THAT(block.dropped(), ElementsAre(RunOf({.split = 1, .index = 2})));
   ASSERT_EQ(block.failures().size(), 1u);
   EXPECT_EQ(block.failures()[0].records, 1u);
 }

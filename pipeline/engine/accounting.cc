@@ -145,6 +145,17 @@ void Accounting::Settle(std::span<const Run> runs) {
   }
 }
 
+void Accounting::Leave(std::span<const Run> runs) {
+  if (runs.empty()) return;
+  absl::MutexLock lock(&mutex_);
+  for (const Run& run : runs) {
+    Book* book = FindLocked(run.split, run.pass);
+    if (book == nullptr) continue;
+    book->AddDone(run.parts, run.count);
+    if (book->ended) CloseIfDoneLocked(*book);
+  }
+}
+
 std::string Accounting::Fail(std::span<const RowFailure> failures, std::string_view where,
                              std::string_view step) {
   std::string first;
@@ -160,7 +171,9 @@ std::string Accounting::Fail(std::span<const RowFailure> failures, std::string_v
     const std::string_view message(failure.status.message().data(),
                                    failure.status.message().size());
     std::string words;
-    if (book == nullptr || book->split.path().empty()) {
+    if (where.empty()) {  // the reader's own message says it all
+      words = std::string(message);
+    } else if (book == nullptr || book->split.path().empty()) {
       words = fmt::format("{}: record {} of split {}: {}", where, failure.record.first,
                           failure.record.split, message);
     } else {

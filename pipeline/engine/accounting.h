@@ -46,8 +46,11 @@ class Accounting {
   void ReadToEnd(uint64_t lease, uint64_t records);
   // Left without output. Runs of books that are closed (abandoned) are ignored.
   void Settle(std::span<const Run> runs);
+  // Left without output, and is not to be reported: another shard's.
+  void Leave(std::span<const Run> runs);
   // Counts failures (their runs come by Settle) and keeps the first as samples. `where` names the
-  // step; the answer is the first one in words: step, record, file and range.
+  // step (empty: the message says it all); the answer is the first one in words: step, record, file
+  // and range.
   std::string Fail(std::span<const RowFailure> failures, std::string_view where,
                    std::string_view step);
   // Rows that are about to be output. Marks those that a replay or a skipped part must not send

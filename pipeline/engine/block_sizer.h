@@ -1,5 +1,5 @@
-// How many rows a block should have so that it takes a chain a given time: long enough to pay for its hand-overs, short
-// enough to share a core fairly. Thread-safe.
+// How many rows a block should have so that it takes a chain a given time: long enough to pay for
+// its hand-overs, short enough to share a core fairly. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace headrace {
 class BlockSizer {
  public:
   BlockSizer(uint64_t target_nanos, size_t max_rows)
-      : target_nanos_(std::max<uint64_t>(target_nanos, 1)), max_rows_(std::max<size_t>(max_rows, 1)) {}
+      : target_nanos_(std::max<uint64_t>(target_nanos, 1)),
+        max_rows_(std::max<size_t>(max_rows, 1)) {}
 
   size_t rows() const { return rows_.load(std::memory_order_relaxed); }
 

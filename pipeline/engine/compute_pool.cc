@@ -42,17 +42,20 @@ ComputePool::Seat::~Seat() {
 void ComputePool::Seat::Notify() {
   absl::MutexLock lock(&pool_.mutex_);
   if (leaving_) return;
-  ++notified_;
-  if (!ready_) {
-    ready_ = true;
-    pool_.ready_.push_back(this);
-  }
+  pool_.ReadyLocked(*this);
   if (pool_.sleeping_ > 0) pool_.work_.Signal();
 }
 
 uint64_t ComputePool::Seat::cpu_nanos() const {
   absl::MutexLock lock(&pool_.mutex_);
   return charged_nanos_;
+}
+
+void ComputePool::ReadyLocked(Seat& seat) {
+  ++seat.notified_;
+  if (seat.ready_ || seat.leaving_) return;
+  seat.ready_ = true;
+  ready_.push_back(&seat);
 }
 
 void ComputePool::UnreadyLocked(Seat& seat) {
@@ -105,7 +108,13 @@ void ComputePool::Loop() {
     --seat->running_;
     seat->deficit_nanos_ -= static_cast<double>(used);
     seat->charged_nanos_ += used;
-    if (!ran && seat->notified_ == seen) UnreadyLocked(*seat);
+    // A unit that ran may have made others runnable: the seat stays in the round until one thread
+    // finds nothing.
+    if (ran) {
+      ReadyLocked(*seat);
+    } else if (seat->notified_ == seen) {
+      UnreadyLocked(*seat);
+    }
     if (seat->leaving_ && seat->running_ == 0) idle_.SignalAll();
   }
 }

@@ -62,7 +62,7 @@ class ComputePool {
     const double weight_;
     double deficit_nanos_ = 0;  // these five: under pool_.mutex_
     uint64_t charged_nanos_ = 0;
-    uint64_t notified_ = 0;  // counts Notify() calls
+    uint64_t notified_ = 0;  // counts reasons to look again
     size_t running_ = 0;     // threads inside RunUnit()
     bool ready_ = false;     // in pool_.ready_
     bool leaving_ = false;
@@ -76,6 +76,7 @@ class ComputePool {
   void Loop();
   // The seat whose turn it is, or null when none is ready.
   Seat* PickLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadyLocked(Seat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UnreadyLocked(Seat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -1,5 +1,6 @@
-// What happens to records between the reader and the first step: they get their pass, and those that are another shard's or
-// were delivered before are left out. One per lease, used by the thread that reads it.
+// What happens to records between the reader and the first step: they get their pass, and those
+// that are another shard's or were delivered before are left out. One per lease, used by the thread
+// that reads it.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,14 @@ class RecordSieve {
   struct Passed {
     uint64_t records = 0;  // in the block as read, damaged ones included
     uint64_t entered = 0;  // of those, what must come to an end in this task
-    std::vector<std::pair<uint32_t, uint64_t>> parts_left_out;  // (parts, how many of them are in the skip set)
+    std::vector<std::pair<uint32_t, uint64_t>>
+        parts_left_out;  // (parts, how many of them are in the skip set)
   };
   // `block` as it came from the reader, in ascending record order; after: what is left of it.
-  Passed Run(Block& block);
+  Passed Sift(Block& block);
 
  private:
+  void Select(Block& block);
   bool Keeps(uint64_t split, uint64_t index);
 
   const Rule rule_;

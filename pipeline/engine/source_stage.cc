@@ -76,11 +76,13 @@ void SourceStage::ScheduleLocked() {
 
 absl::StatusOr<bool> SourceStage::Fill(Lane& lane, Block& block) {
   if (lane.reader == nullptr) {
-    HR_ASSIGN_OR_RETURN(lane.reader, deps_.format->Open(*deps_.files, lane.lease.split(), deps_.schema));
+    HR_ASSIGN_OR_RETURN(lane.reader,
+                        deps_.format->Open(*deps_.files, lane.lease.split(), deps_.schema));
   }
   ReadLimits limits;
   limits.max_rows = sizer_.rows();
-  limits.max_bytes = std::max<uint64_t>(1, std::min(options_.max_block_bytes, options_.read_bytes / 2));
+  limits.max_bytes =
+      std::max<uint64_t>(1, std::min(options_.max_block_bytes, options_.read_bytes / 2));
   limits.max_record_bytes = options_.max_record_bytes;
   return lane.reader->Read(limits, block);
 }
@@ -88,7 +90,7 @@ absl::StatusOr<bool> SourceStage::Fill(Lane& lane, Block& block) {
 SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more) {
   Item item;
   item.lease = lane.lease.number();
-  item.passed = lane.sieve->Run(block);
+  item.passed = lane.sieve->Sift(block);
   lane.records += item.passed.records;
   if (!more) {
     item.end = lane.records;
@@ -139,8 +141,9 @@ void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
   }
   absl::ReaderMutexLock gate(&gate_);
   if (!more.ok() && callbacks_.on_error) {
-    callbacks_.on_error(Annotate(more.status(), fmt::format("reading split {} of {}", lane->lease.split().id(),
-                                                            lane->lease.split().path())));
+    callbacks_.on_error(
+        Annotate(more.status(), fmt::format("reading split {} of {}", lane->lease.split().id(),
+                                            lane->lease.split().path())));
   }
   if (item_ready && callbacks_.on_item) callbacks_.on_item();
   if (want_leases && callbacks_.on_want_leases) callbacks_.on_want_leases();

@@ -1,8 +1,8 @@
-// Reads a task's leases on the I/O pool and gives their blocks out in lease order: the first split in line, and the next
-// ones ahead of need, each into a lane of its own.
+// Reads a task's leases on the I/O pool and gives their blocks out in lease order: the first split
+// in line, and the next ones ahead of need, each into a lane of its own.
 //
-// Shared by the task and by the reads in progress: a read that blocks may end after the task, and then finds the stage
-// stopped. All methods are thread-safe.
+// Shared by the task and by the reads in progress: a read that blocks may end after the task, and
+// then finds the stage stopped. All methods are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -49,14 +49,14 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   };
   // No call is running or will be made once Stop() has returned. Must be quick.
   struct Callbacks {
-    std::function<void()> on_item;         // there is something to pop
-    std::function<void()> on_want_leases;  // LeasesWanted() may have become positive
+    std::function<void()> on_item;               // there is something to pop
+    std::function<void()> on_want_leases;        // LeasesWanted() may have become positive
     std::function<void(absl::Status)> on_error;  // a file as a whole cannot be read
   };
   // One thing in the order of the stream: a block, the end of a split, or both; or a flush mark.
   struct Item {
     uint64_t lease = 0;
-    std::optional<Block> block;     // what passed the sieve; may have no rows
+    std::optional<Block> block;  // what passed the sieve; may have no rows
     RecordSieve::Passed passed;
     std::optional<uint64_t> end;    // the split's records, when this is its last item
     std::optional<uint64_t> flush;  // no lease: a mark that AddFlush put here
@@ -79,7 +79,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   BlockSizer& sizer() { return sizer_; }
   const StepTally& tally() const { return tally_; }
   StepTally& tally() { return tally_; }
-  uint64_t bytes() const;       // read ahead
+  uint64_t bytes() const;  // read ahead
   uint64_t peak_bytes() const;
   bool empty() const;
 
@@ -90,9 +90,9 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     std::unique_ptr<RecordReader> reader;
     uint64_t records = 0;
     std::deque<Item> items;  // these: under mutex_
-    bool reading = false;  // a job has it
-    bool done = false;     // read to its end
-    bool dropped = false;  // what is still being read is not wanted any more
+    bool reading = false;    // a job has it
+    bool done = false;       // read to its end
+    bool dropped = false;    // what is still being read is not wanted any more
   };
 
   // Submits a job for every lane that may read.
@@ -121,7 +121,8 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   size_t unread_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes not done
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);  // when the last splits were read to their ends
+  std::deque<absl::Duration> ends_
+      ABSL_GUARDED_BY(mutex_);  // when the last splits were read to their ends
 };
 
 }  // namespace headrace

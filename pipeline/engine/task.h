@@ -60,6 +60,9 @@ struct TaskOptions {
   uint64_t shard = 0;
   uint64_t shards = 1;
   bool shard_by_record = false;
+  // TaskDef.replay: nothing is left out at the source; elements of the skip sets are dropped where
+  // they leave the pipeline.
+  bool replay = false;
   double weight = 1;
   // skip: failed records are counted and reported, and the task goes on; the dispatcher judges the
   // budget. fail: the first fails the task.

@@ -1,0 +1,246 @@
+#include "pipeline/engine/staged_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kLeasesToAbandon = 64;  // brought at a time once the task is satisfied
+
+bool CanBeSatisfied(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const Node& node) { return node.traits.global_order; });
+}
+
+TaskDeps WithDefaults(TaskDeps deps) {
+  if (deps.clock == nullptr) deps.clock = &RealClock();
+  if (deps.cpu == nullptr) deps.cpu = &RealCpuMeter();
+  return deps;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Task>> Task::Create(TaskDeps deps, TaskOptions options,
+                                                   TaskCallbacks callbacks) {
+  if (deps.compute == nullptr || deps.io == nullptr || deps.files == nullptr ||
+      deps.format == nullptr || deps.graph == nullptr) {
+    return Internal("a task needs compute, io, files, format and graph");
+  }
+  if (options.shards == 0 || options.shard >= options.shards) {
+    return InvalidArgument("slot {} of {}: slots count from 0", options.shard, options.shards);
+  }
+  return std::make_unique<StagedTask>(std::move(deps), options, std::move(callbacks));
+}
+
+StagedTask::StagedTask(TaskDeps deps, TaskOptions options, TaskCallbacks callbacks)
+    : deps_(WithDefaults(std::move(deps))),
+      options_(options),
+      callbacks_(std::move(callbacks)),
+      cpu_(*deps_.cpu),
+      fail_on_error_(options.on_error != v1::ON_ERROR_SKIP),
+      max_window_(2 * deps_.compute->threads() + 2),
+      accounting_({.keep_emitted = CanBeSatisfied(*deps_.graph),
+                   .replay = options.replay,
+                   .max_samples = options.max_failure_samples}),
+      output_(
+          options.output, deps_.graph->batched(), [this] { Call(callbacks_.on_output); },
+          [this] { seat_->Notify(); }),
+      source_(MakeSource()) {
+  MakeStages();
+  seat_ = deps_.compute->Join(*this, options_.weight);
+  seat_->Notify();  // a step may be satisfied from the start
+}
+
+StagedTask::~StagedTask() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  source_->Stop();
+  seat_.reset();
+}
+
+std::shared_ptr<SourceStage> StagedTask::MakeSource() {
+  SourceStage::Options options;
+  options.read_bytes = options_.read_bytes;
+  options.open_splits = options_.open_splits;
+  options.max_leases_ahead = options_.max_leases_ahead;
+  options.max_block_bytes = options_.max_block_bytes;
+  options.max_record_bytes = options_.max_record_bytes;
+  options.target_block_nanos = options_.target_block_nanos;
+  options.max_block_rows = options_.max_block_rows;
+  SourceStage::Callbacks callbacks;
+  callbacks.on_item = [this] { seat_->Notify(); };
+  callbacks.on_want_leases = [this] { Call(callbacks_.on_want_leases); };
+  callbacks.on_error = [this](const absl::Status& status) { Fail(status); };
+  return std::make_shared<SourceStage>(SourceStage::Deps{.io = deps_.io,
+                                                         .clock = deps_.clock,
+                                                         .cpu = deps_.cpu,
+                                                         .files = deps_.files,
+                                                         .format = deps_.format,
+                                                         .schema = deps_.graph->source_schema()},
+                                       options, std::move(callbacks));
+}
+
+EngineStep StagedTask::MakeStep(const Node& node, StepTally& tally) const {
+  EngineStep step;
+  step.node = &node;
+  step.context.random = {.seed = node.seed,
+                         .epoch = options_.epoch,
+                         .step = static_cast<uint32_t>(node.written_index)};
+  if (!options_.shard_by_record) {
+    step.context.shard = options_.shard;
+    step.context.shards = options_.shards;
+  }
+  step.where = node.Where();
+  step.label = node.Label();
+  step.tally = &tally;
+  return step;
+}
+
+void StagedTask::MakeStages() {
+  const std::vector<Node>& nodes = deps_.graph->nodes();
+  for (size_t i = 0; i < nodes.size(); ++i) tallies_.push_back(std::make_unique<StepTally>());
+  read_step_.label = "0:read";
+  read_step_.tally = &source_->tally();
+  sink_step_.where = "output";
+  sink_step_.label = nodes.empty() ? read_step_.label : nodes.back().Label();
+  sink_step_.tally = nodes.empty() ? read_step_.tally : tallies_.back().get();
+
+  std::vector<EngineStep> chain;
+  const auto close = [&] {
+    BlockSizer* sizer = &source_->sizer();
+    if (!stages_.empty()) {
+      sizers_.push_back(
+          std::make_unique<BlockSizer>(options_.target_block_nanos, options_.max_block_rows));
+      sizer = sizers_.back().get();
+    }
+    stages_.push_back(std::make_unique<Stage>(
+        Chain(std::exchange(chain, {}), fail_on_error_, cpu_, accounting_), sizer));
+  };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    EngineStep step = MakeStep(nodes[i], *tallies_[i]);
+    if (nodes[i].stateless != nullptr) {
+      chain.push_back(std::move(step));
+      continue;
+    }
+    close();
+    Stage& stage = *stages_.back();
+    stage.state = nodes[i].stateful->NewState(step.context);
+    stage.step = std::move(step);
+    // An empty parcel makes the strand look at once whether the step wants any rows (take: 0).
+    if (stage.state->satisfied()) stage.window.End(stage.window.Begin(), Parcel());
+  }
+  if (stages_.empty() || !chain.empty()) close();
+}
+
+absl::Status StagedTask::AddLease(const v1::Lease& lease) {
+  auto skip = std::make_shared<const SkipSet>(lease.skip());
+  bool abandon = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status_.ok()) return absl::OkStatus();  // the task's own error says it
+    HR_ASSIGN_OR_RETURN(const bool opened, accounting_.Open(lease, skip, generation_));
+    if (!opened) return absl::OkStatus();
+    abandon = final_passed_;
+    if (!satisfied_) {
+      RecordSieve::Rule rule;
+      rule.pass = lease.pass();
+      if (options_.shard_by_record) {
+        rule.shard = options_.shard;
+        rule.shards = options_.shards;
+      }
+      if (!options_.replay) rule.skip = std::move(skip);
+      unflushed_ = true;
+      source_->AddLease(lease, std::move(rule));
+    }
+  }
+  if (abandon) {
+    accounting_.Abandon();
+    Call(callbacks_.on_report);
+  }
+  return absl::OkStatus();
+}
+
+size_t StagedTask::LeasesWanted() const {
+  absl::MutexLock lock(&mutex_);
+  if (!status_.ok() || stopping_) return 0;
+  return satisfied_ ? kLeasesToAbandon : source_->LeasesWanted();
+}
+
+void StagedTask::NoMoreLeases() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!unflushed_ || satisfied_ || !status_.ok()) return;
+    unflushed_ = false;
+    source_->AddFlush(generation_++);
+  }
+  seat_->Notify();
+}
+
+v1::TaskStats StagedTask::Stats() const {
+  v1::TaskStats stats;
+  source_->tally().Fill(read_step_.label, *stats.add_steps());
+  for (size_t i = 0; i < tallies_.size(); ++i) {
+    tallies_[i]->Fill(deps_.graph->nodes()[i].Label(), *stats.add_steps());
+  }
+  uint64_t queued = source_->bytes() + output_.bytes();
+  uint64_t held = 0;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& stage : stages_) {
+    queued += stage->input_bytes + stage->window.done_bytes();
+    held += stage->held_bytes;
+  }
+  stats.set_queued_bytes(queued);
+  stats.set_held_bytes(held);
+  return stats;
+}
+
+absl::Status StagedTask::status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+bool StagedTask::Idle() const {
+  absl::MutexLock lock(&mutex_);
+  if (!source_->empty() || !output_.empty()) return false;
+  for (const auto& stage : stages_) {
+    if (!stage->quiet()) return false;
+  }
+  return accounting_.AllClosed();
+}
+
+void StagedTask::DiscardLocked(size_t stages) {
+  source_->Drop();
+  for (size_t i = 0; i < stages; ++i) {
+    Stage& stage = *stages_[i];
+    stage.discards = true;
+    stage.input.clear();
+    stage.input_bytes = 0;
+    stage.window.Clear();
+    if (!stage.strand_busy) {
+      stage.state.reset();
+      stage.held_bytes = 0;
+    }
+  }
+}
+
+void StagedTask::SatisfyLocked(size_t stage) {
+  satisfied_ = true;
+  DiscardLocked(stage + 1);
+}
+
+void StagedTask::Fail(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status_.ok() || stopping_) return;
+    status_ = status;
+    DiscardLocked(stages_.size());
+  }
+  Call(callbacks_.on_failed);
+}
+
+}  // namespace headrace
