@@ -18,8 +18,10 @@ struct GrpcFrameConnectorOptions {
   size_t max_frame_bytes = kDefaultMaxFrameBytes;
   // Received memory kept for the next frames.
   size_t pooled_bytes = size_t{64} << 20;
+  // They read from sockets and put frames together; receivers are called by them.
+  int threads = 2;
   // Null: plain text.
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
 };
 
 std::unique_ptr<FrameConnector> MakeGrpcFrameConnector(

@@ -23,8 +23,10 @@ struct GrpcFrameServerOptions {
   // Bytes that may wait in one stream beyond the frame that is being sent: keeps the pipe full,
   // bounds memory.
   size_t max_waiting_bytes = size_t{1} << 20;
+  // They serialize frames and write to sockets; the handler is called by them.
+  int threads = 2;
   // Null: plain text.
-  std::shared_ptr<grpc::ServerCredentials> credentials;
+  std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;
 };
 
 // Starts serving. UNAVAILABLE names the address when it cannot be bound. `handler` must outlive the
