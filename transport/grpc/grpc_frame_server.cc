@@ -107,10 +107,18 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
       return;
     }
     Await(serving_);
-    absl::MutexLock lock(&mutex_);
-    peer_ = wire_->context.peer();
-    pending_ = 2;  // gone_tag_ and the first read
-    wire_->stream.Read(&wire_->read, &read_tag_);
+    const auto keep = shared_from_this();
+    {
+      absl::MutexLock lock(&mutex_);
+      peer_ = wire_->context.peer();
+      // A client that left at once: another thread may have seen that first.
+      if (ending_) {
+        --pending_;
+      } else {
+        wire_->stream.Read(&wire_->read, &read_tag_);  // takes the place of the accept in pending_
+      }
+    }
+    Deliver();
   }
 
   void OnRead(bool ok) {
@@ -282,7 +290,8 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
   CreditWindow credit_ ABSL_GUARDED_BY(mutex_);
   std::deque<Frame> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t pending_ ABSL_GUARDED_BY(mutex_) = 0;   // operations that are out
+  // Operations that are out; at first the accept and the notice that the client has gone.
+  size_t pending_ ABSL_GUARDED_BY(mutex_) = 2;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // how it ends
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
