@@ -61,8 +61,7 @@ void Register_parse_example(OpRegistry& registry) {
                 "map of feature name to type: bytes, int64 or float32; int64[] for a list of any "
                 "length, float32[4] for "
                 "a fixed one; int64=0 gives records that lack it a value")
-      .Optional("field", &ParseExampleParams::field,
-                "field to read (YAML gives features only: rename the field to `record` first)");
+      .Optional("field", &ParseExampleParams::field, "field to read");
   registry
       .Add<ParseExampleParams>("parse_example",
                                "The asked features of a tf.train.Example, in place of the record.",

@@ -30,7 +30,8 @@ FOLDERS = {
         {"collate", "graph", "imaging", "record", "sources"},
         {"formats", "udf"},
         {"ops"},
-        {"docs", "passes"},
+        {"passes"},
+        {"docs"},
         {"engine"},
     ],
 }

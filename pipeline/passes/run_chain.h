@@ -1,0 +1,45 @@
+// For the tests of passes only: what a pipeline of stateless steps makes of a block, with the
+// optimizer and without.
+#pragma once
+
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "pipeline/passes/passes.h"
+
+namespace headrace::pass_test {
+
+// Runs every node over `block`, as the engine does.
+inline Block RunChain(const Graph& graph, Block block, uint64_t epoch = 0) {
+  for (const Node& node : graph.nodes()) {
+    EXPECT_NE(node.stateless, nullptr) << node.Where();
+    StepContext context;
+    context.random = {node.seed, epoch, static_cast<uint32_t>(node.written_index)};
+    const absl::Status status = node.stateless->Run(block, context);
+    EXPECT_TRUE(status.ok()) << node.Where() << ": " << status;
+    block.Compact();
+    block.SetSchema(node.output);
+  }
+  return block;
+}
+
+struct BothWays {
+  Graph written;
+  Graph optimized;
+};
+
+// `def` as written and as optimized; the optimizer must have found something when `rewrites` says
+// so.
+inline BothWays BuildBoth(const v1::PipelineDef& def, const Schema& source, size_t rewrites) {
+  OpRegistry ops;
+  RegisterAll_ops(ops);
+  absl::StatusOr<Graph> written = Graph::Build(def, source, ops);
+  absl::StatusOr<Graph> optimized = BuildOptimized(def, source, ops);
+  EXPECT_TRUE(written.ok()) << written.status();
+  EXPECT_TRUE(optimized.ok()) << optimized.status();
+  EXPECT_EQ(optimized->rewrites().size(), rewrites);
+  EXPECT_EQ(optimized->nodes().size() + rewrites, written->nodes().size());
+  return {*std::move(written), *std::move(optimized)};
+}
+
+}  // namespace headrace::pass_test
