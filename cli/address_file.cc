@@ -14,7 +14,8 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
   if (file == nullptr) return ErrnoStatus(errno, "write --address-file " + path);
   const bool written = std::fprintf(file, "%s\n", address.c_str()) > 0;
   if (std::fclose(file) != 0 || !written) return ErrnoStatus(errno, "write --address-file " + path);
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "write --address-file " + path);
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    return ErrnoStatus(errno, "write --address-file " + path);
   return absl::OkStatus();
 }
 

@@ -7,7 +7,8 @@
 
 namespace headrace {
 
-// Writes `address` and a newline to `path`, at once (temporary file, rename). Empty path: nothing. PERMISSION_DENIED, NOT_FOUND name the path.
+// Writes `address` and a newline to `path`, at once (temporary file, rename). Empty path: nothing.
+// PERMISSION_DENIED, NOT_FOUND name the path.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
 
 }  // namespace headrace

@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "common/status.h"
+#include "common/sync/signals.h"
 
 namespace headrace {
 namespace {
@@ -19,9 +20,7 @@ namespace {
 [[noreturn]] void RunChild(char* const* argv, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);  // it died before prctl
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ShutdownSignal::ResetInChild();
   // A terminal's Ctrl-C reaches the whole group; the parent tells its children itself.
   ::setpgid(0, 0);
   if (log >= 0) {

@@ -15,9 +15,10 @@ namespace headrace {
 // Owned by one thread. The destructor kills the process if it still runs, and reaps it.
 class ChildProcess {
  public:
-  // Runs `arguments[0]` (a path). The child gets SIGTERM by the kernel if this process dies. stdout and stderr go to `log_path`
-  // (appended), or stay ours when it is empty.
-  static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& arguments, const std::string& log_path);
+  // Runs `arguments[0]` (a path). The child gets SIGTERM by the kernel if this process dies. stdout
+  // and stderr go to `log_path` (appended), or stay ours when it is empty.
+  static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& arguments,
+                                            const std::string& log_path);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();

@@ -1,4 +1,5 @@
-// The flags of a role: --config, --print-config, and one flag per key of its config (--connect-timeout, --log.level).
+// The flags of a role: --config, --print-config, and one flag per key of its config
+// (--connect-timeout, --log.level).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,8 @@ class ConfigFlags {
       std::string dashed = key.path;
       std::replace(dashed.begin(), dashed.end(), '_', '-');
       app.add_option_function<std::string>(
-             "--" + dashed, [this, path = key.path](const std::string& v) { flags_.emplace_back(path, v); },
+             "--" + dashed,
+             [this, path = key.path](const std::string& v) { flags_.emplace_back(path, v); },
              key.help)
           ->type_name(key.type)
           ->default_str(key.default_value)

@@ -3,20 +3,27 @@
 #include <utility>
 
 #include "common/status.h"
+#include "element/schema_proto.h"
 #include "pipeline/graph/graph.h"
+#include "pipeline/graph/passes/optimize.h"
 
 namespace headrace {
+namespace {
+
+uint64_t Bytes(ByteCount count) { return static_cast<uint64_t>(count.value); }
+
+}  // namespace
 
 absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
                                                     TaskCallbacks callbacks) const {
   const v1::PipelineDef& pipeline = def.pipeline();
   HR_ASSIGN_OR_RETURN(const FormatSpec* format_spec,
-                      deps_.formats->Find(pipeline.source().format()));
+                      deps_.catalog->formats.Find(pipeline.source().format()));
   TaskDeps deps;
   HR_ASSIGN_OR_RETURN(deps.format, format_spec->make(pipeline.source().params()));
   HR_ASSIGN_OR_RETURN(const Schema source_schema, SchemaFromDef(def.source_schema()));
-  HR_ASSIGN_OR_RETURN(Graph graph,
-                      BuildOptimized(pipeline, source_schema, *deps_.ops, def.dataset_version()));
+  HR_ASSIGN_OR_RETURN(Graph graph, BuildOptimized(pipeline, source_schema, deps_.catalog->ops,
+                                                  deps_.catalog->passes, def.dataset_version()));
   Made made;
   made.batched = graph.batched();
   deps.graph = std::make_shared<const Graph>(std::move(graph));
@@ -32,11 +39,11 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   options.shard_by_record = def.shard_by_record();
   options.weight = def.weight();
   options.on_error = pipeline.errors().on_error();
-  options.read_bytes = config_.read_bytes;
-  options.stage_bytes = config_.stage_bytes;
-  options.output.max_bytes = config_.output_bytes;
-  options.max_element_bytes = config_.max_element_bytes;
-  options.max_record_bytes = config_.max_record_bytes;
+  options.read_bytes = Bytes(config_.read_bytes);
+  options.stage_bytes = Bytes(config_.stage_bytes);
+  options.output.max_bytes = Bytes(config_.output_bytes);
+  options.max_element_bytes = Bytes(config_.max_element_bytes);
+  options.max_record_bytes = Bytes(config_.max_record_bytes);
   HR_ASSIGN_OR_RETURN(made.task, Task::Create(std::move(deps), options, std::move(callbacks)));
   return made;
 }

@@ -6,9 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "headrace/v1/dispatcher.pb.h"
+#include "pipeline/catalog/catalog.h"
 #include "pipeline/engine/task.h"
-#include "pipeline/formats/format.h"
-#include "pipeline/graph/op_registry.h"
 #include "worker/worker_config.h"
 
 namespace headrace {
@@ -17,8 +16,7 @@ namespace headrace {
 class TaskFactory {
  public:
   struct Deps {
-    const OpRegistry* ops;
-    const FormatRegistry* formats;
+    const Catalog* catalog;
     ComputePool* compute;
     IoPool* io;
     const Clock* clock;

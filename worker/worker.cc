@@ -8,6 +8,7 @@
 
 #include "common/logging/logging.h"
 #include "common/status.h"
+#include "transport/grpc/grpc_frame_server.h"
 
 namespace headrace {
 namespace {
@@ -35,8 +36,9 @@ std::string DialAddress(const std::string& bound) {
   return bound;
 }
 
-uint64_t Cores(uint64_t asked) {
-  return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+size_t Cores(int64_t asked) {
+  return asked != 0 ? static_cast<size_t>(asked)
+                    : std::max(1u, std::thread::hardware_concurrency());
 }
 
 }  // namespace
@@ -46,8 +48,9 @@ Worker::Worker(const WorkerConfig& config, Deps deps)
       deps_(std::move(deps)),
       uid_(RandomUid()),
       compute_({.threads = Cores(config.compute_threads)}),
-      io_(config.io_threads),
-      factory_(config, {deps_.ops, deps_.formats, &compute_, &io_, deps_.clock, deps_.files}) {}
+      io_(static_cast<size_t>(config.io_threads)),
+      factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files}),
+      metrics_(*deps_.metrics) {}
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config, Deps deps,
                                                       const CancellationToken& stop) {
@@ -66,7 +69,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
 Worker::~Worker() { Shutdown(config_.shutdown_timeout); }
 
 absl::Status Worker::Listen() {
-  HR_ASSIGN_OR_RETURN(server_, StartGrpcFrameServer(config_.listen, *this));
+  GrpcFrameServerOptions options;
+  options.address = config_.listen;
+  HR_ASSIGN_OR_RETURN(server_, StartGrpcFrameServer(options, *this));
   address_ = config_.advertise.empty() ? DialAddress(server_->address()) : config_.advertise;
   return absl::OkStatus();
 }
@@ -118,12 +123,15 @@ void Worker::Beat() {
     host->Collect(reports_);
     request.add_running_tasks(host->id());
     *request.add_stats() = host->Stats();
+    metrics_.Update(host->def(), request.stats(request.stats_size() - 1));
   }
+  metrics_.SetTasks(static_cast<size_t>(request.running_tasks_size()));
   reports_.Fill(request);
   const absl::StatusOr<v1::WorkerBeatReply> reply =
       deps_.dispatcher->WorkerBeat(request, config_.call_timeout);
   if (!reply.ok()) {
     // Ride through: streams and tasks go on, reports wait.
+    metrics_.CountBeatFailure();
     LogDebug("beat: {}", OneLine(reply.status()));
     return;
   }
@@ -168,7 +176,10 @@ void Worker::StartTask(const v1::TaskDef& def) {
   lease_loop_->TriggerNow();
 }
 
-void Worker::ForgetTask(uint64_t task) { tasks_.Remove(task); }
+void Worker::ForgetTask(uint64_t task) {
+  tasks_.Remove(task);
+  metrics_.Forget(task);
+}
 
 void Worker::PullAllLeases() {
   bool again = false;

@@ -25,6 +25,7 @@
 #include "worker/task_factory.h"
 #include "worker/task_table.h"
 #include "worker/worker_config.h"
+#include "worker/worker_metrics.h"
 
 namespace headrace {
 
@@ -33,9 +34,9 @@ class Worker final : private StreamHandler {
   struct Deps {
     std::shared_ptr<WorkerCalls> dispatcher;
     std::shared_ptr<FileSystem> files;
-    const OpRegistry* ops;  // these three outlive the worker
-    const FormatRegistry* formats;
+    const Catalog* catalog;  // these outlive the worker
     const Clock* clock;
+    Metrics* metrics;  // outlives the worker, too
   };
   // Binds the listening address and registers. Errors: FAILED_PRECONDITION (port in use),
   // UNAVAILABLE (no dispatcher answered within connect_timeout; the message names its address),
@@ -65,7 +66,7 @@ class Worker final : private StreamHandler {
   absl::Status RegisterUntil(const CancellationToken& stop);
   void Beat();
   void StartTask(const v1::TaskDef& def) ABSL_EXCLUSIVE_LOCKS_REQUIRED(beat_mutex_);
-  void ForgetTask(uint64_t task);
+  void ForgetTask(uint64_t task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(beat_mutex_);
   void PullAllLeases();
   void PumpAll();
 
@@ -89,6 +90,7 @@ class Worker final : private StreamHandler {
   TaskTable tasks_;
   absl::Mutex beat_mutex_;  // held over a beat: reports go out in order
   ReportLog reports_ ABSL_GUARDED_BY(beat_mutex_);
+  WorkerMetrics metrics_ ABSL_GUARDED_BY(beat_mutex_);
 
   std::unique_ptr<FrameServer> server_;
   // Last: their threads use everything above.

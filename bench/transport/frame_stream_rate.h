@@ -1,4 +1,5 @@
-// Frames of a stated size through Headrace's own gRPC transport over loopback: credit, aligned receive buffers, header checks.
+// Frames of a stated size through Headrace's own gRPC transport over loopback: credit, aligned
+// receive buffers, header checks.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// bench_transport --repeats N --size BYTES --frames N: the two rates, interleaved, as JSON {"headrace": [..], "raw": [..]} in bytes/s.
-// The first pair is warm-up and is dropped.
+// bench_transport --repeats N --size BYTES --frames N: the two rates, interleaved, as JSON
+// {"headrace": [..], "raw": [..]} in bytes/s. The first pair is warm-up and is dropped.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
     const auto ours = headrace::FrameStreamBytesPerSecond(size, frames);
     const auto raw = headrace::RawStreamBytesPerSecond(size, frames);
     if (!ours.ok() || !raw.ok()) {
-      std::fprintf(stderr, "bench_transport: %s %s\n", ours.status().ToString().c_str(), raw.status().ToString().c_str());
+      std::fprintf(stderr, "bench_transport: %s %s\n", ours.status().ToString().c_str(),
+                   raw.status().ToString().c_str());
       return 1;
     }
     if (i == 0) continue;

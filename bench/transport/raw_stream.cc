@@ -18,7 +18,9 @@ using Service = v1::Worker::WithRawCallbackMethod_StreamFrames<v1::Worker::Servi
 // Writes one slice again and again.
 class Sender final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Sender(const grpc::Slice& slice, size_t messages) : buffer_(&slice, 1), left_(messages) { Next(); }
+  Sender(const grpc::Slice& slice, size_t messages) : buffer_(&slice, 1), left_(messages) {
+    Next();
+  }
   void OnWriteDone(bool ok) override {
     if (ok) {
       Next();
@@ -45,7 +47,8 @@ class RawService final : public Service {
   RawService(size_t bytes, size_t messages) : memory_(bytes, 'x'), messages_(messages) {}
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StreamFrames(
       grpc::CallbackServerContext*) override {
-    return new Sender(grpc::Slice(memory_.data(), memory_.size(), grpc::Slice::STATIC_SLICE), messages_);
+    return new Sender(grpc::Slice(memory_.data(), memory_.size(), grpc::Slice::STATIC_SLICE),
+                      messages_);
   }
 
  private:
@@ -66,8 +69,8 @@ absl::StatusOr<double> RawStreamBytesPerSecond(size_t bytes, size_t messages) {
 
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  grpc::GenericStub stub(
-      grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials(), arguments));
+  grpc::GenericStub stub(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port),
+                                                   grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   void* tag = nullptr;

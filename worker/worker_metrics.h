@@ -1,0 +1,31 @@
+// What a worker shows of its tasks at /metrics. The beat loop feeds it the engine's own counts;
+// nothing is counted twice.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "common/metrics/metrics.h"
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+// Owned by the Worker, called by its beat loop only. `metrics` outlives it.
+class WorkerMetrics {
+ public:
+  explicit WorkerMetrics(Metrics& metrics);
+
+  // `stats`: since the task's start.
+  void Update(const v1::TaskDef& def, const v1::TaskStats& stats);
+  void Forget(uint64_t task) { last_.erase(task); }
+  void SetTasks(size_t tasks) { tasks_->Set(static_cast<double>(tasks)); }
+  void CountBeatFailure() { beat_failures_->Add(); }
+
+ private:
+  Metrics& metrics_;
+  Gauge* const tasks_;
+  Counter* const beat_failures_;
+  std::map<uint64_t, v1::TaskStats> last_;
+};
+
+}  // namespace headrace
