@@ -1,0 +1,9 @@
+// headrace._native: a thin layer of bindings; every decision is in C++ below or in Python above.
+#include <pybind11/pybind11.h>
+
+#include "pipeline_binding.h"
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "Headrace's C++ core";
+  headrace::python::BindPipeline(module);
+}
