@@ -100,7 +100,7 @@ for _spec in _native.steps():
     setattr(Pipeline, _spec["name"], _make_method(_spec))
 
 
-def read(files: str | os.PathLike | Sequence[str | os.PathLike], format: str | None = None, **params: Any) -> Pipeline:
+def read(files: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None, **params: Any) -> Pipeline:
     """The records of files. `files`: a path, a pattern ("data/train-*.tfrecord"), a directory, or a list of them.
 
     format: "tfrecord", "webdataset", "jsonl", "text", "image_folder"; left out, the names of the files tell it.
