@@ -7,10 +7,10 @@
 #include "cli/address_file.h"
 #include "cli/command.h"
 #include "cli/config_flags.h"
-#include "common/clock.h"
 #include "common/metrics/metrics_server.h"
 #include "common/metrics/process_metrics.h"
 #include "common/sync/signals.h"
+#include "embedded/embedded_cluster.h"
 #include "pipeline/catalog/catalog.h"
 #include "rpc/channels.h"
 #include "rpc/grpc_dispatcher_client.h"
@@ -34,7 +34,6 @@ class WorkerCommand final : public Command {
     }
     config.log.role = "worker";
     HR_RETURN_IF_ERROR(InitLogging(config.log));
-    HR_RETURN_IF_ERROR(CheckAddress(config.dispatcher));
     ShutdownSignal signal;  // before any thread
     const CancellationToken stop = signal.token();
 
@@ -46,14 +45,7 @@ class WorkerCommand final : public Command {
                           MetricsServer::Start(config.metrics_listen, "metrics_listen", metrics));
     }
     const Catalog catalog;
-    Worker::Deps deps;
-    deps.dispatcher =
-        MakeGrpcDispatcherClient(MakeChannel(config.dispatcher), config.dispatcher, RealClock());
-    deps.files = NewLocalFileSystem(config.roots);
-    deps.catalog = &catalog;
-    deps.clock = &RealClock();
-    deps.metrics = &metrics;
-    absl::StatusOr<std::unique_ptr<Worker>> worker = Worker::Start(config, std::move(deps), stop);
+    absl::StatusOr<std::unique_ptr<Worker>> worker = StartWorker(config, catalog, &metrics, stop);
     if (absl::IsCancelled(worker.status()))
       return absl::OkStatus();  // asked to stop before it began
     HR_RETURN_IF_ERROR(worker.status());
