@@ -33,6 +33,7 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
   spec.Field("listen", &C::listen,
              "address:port to listen on (port 0 takes any free one), or unix:/path")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
+      .Field("roots", &C::roots, "directories that pipelines may read; empty: all")
       .Field("worker_timeout", &C::worker_timeout, "a worker silent for longer is lost", beat)
       .Field("client_timeout", &C::client_timeout, "a client silent for longer is lost", beat)
       .Field("job_grace", &C::job_grace,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/byte_count.h"
@@ -27,6 +28,7 @@ struct DispatcherLimits {
 struct DispatcherConfig {
   std::string listen = "127.0.0.1:5050";
   std::string metrics_listen;
+  std::vector<std::string> roots;
 
   absl::Duration worker_timeout = absl::Seconds(5);
   absl::Duration client_timeout = absl::Seconds(10);
