@@ -8,10 +8,18 @@
 #include "common/status.h"
 
 namespace headrace {
+namespace {
+
+constexpr size_t kIdleBuffers = 8;
+
+}  // namespace
 
 RecordBuffer::RecordBuffer(std::unique_ptr<ByteStream> stream, uint64_t begin,
                            std::optional<uint64_t> end)
-    : stream_(std::move(stream)), end_(end), offset_(begin) {}
+    : stream_(std::move(stream)),
+      pool_(BufferPool::Create(kBufferBytes, kIdleBuffers)),
+      end_(end),
+      offset_(begin) {}
 
 std::optional<uint64_t> RecordBuffer::remaining() const {
   if (!end_) return std::nullopt;
@@ -31,7 +39,9 @@ void RecordBuffer::MakeRoom(size_t want) {
     if (want <= *left) capacity = std::max(capacity, want);
     capacity = static_cast<size_t>(std::min<uint64_t>(capacity, std::max<uint64_t>(*left, 1)));
   }
-  auto bigger = std::make_shared_for_overwrite<std::byte[]>(capacity);
+  std::shared_ptr<std::byte[]> bigger = capacity == kBufferBytes
+                                            ? pool_->Get()
+                                            : std::make_shared_for_overwrite<std::byte[]>(capacity);
   const size_t kept = available();
   if (kept > 0) std::memcpy(bigger.get(), data(), kept);
   Lend();

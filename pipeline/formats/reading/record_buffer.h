@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "element/block.h"
+#include "pipeline/formats/reading/buffer_pool.h"
 #include "pipeline/sources/byte_stream.h"
 
 namespace headrace {
@@ -69,6 +70,7 @@ class RecordBuffer {
   void MakeRoom(size_t want);
 
   const std::unique_ptr<ByteStream> stream_;
+  const std::shared_ptr<BufferPool> pool_;
   const std::optional<uint64_t> end_;
   uint64_t offset_;
   std::shared_ptr<std::byte[]> buffer_;
