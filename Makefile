@@ -12,8 +12,8 @@ help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: deps  ## build, start a cluster on this machine, stream two epochs of real photographs
-	@cmake --preset release > /dev/null && cmake --build --preset release -j$(JOBS) --target headrace
-	@scripts/demo.sh build/release
+	@cmake --preset dev > /dev/null && cmake --build --preset dev -j$(JOBS) --target headrace
+	@scripts/demo.sh build/dev
 
 test: build  ## build everything and run every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) --no-tests=error
