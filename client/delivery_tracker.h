@@ -1,0 +1,58 @@
+// The client's side of exactly-once: what was handed to the trainer and not yet acknowledged, and
+// which tasks are fenced. Thread-free logic: the Loader calls it under its mutex; the simulation
+// drives it as it is.
+//
+// A report goes out with every beat until it is acknowledged; the dispatcher takes the union. A
+// fence, once seen, is never lifted: frames of that task are not handed over any more, and the beat
+// that confirms it carries every run of the task whose report was not acknowledged (visitation.md,
+// point 5).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "element/frame_reader.h"
+#include "element/provenance.h"
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace {
+
+class DeliveryTracker {
+ public:
+  // A new epoch, or a new incarnation of the client: nothing is owed from before.
+  void Reset();
+
+  // The trainer has row `row` of `frame`. Precondition: its task is not fenced.
+  void Delivered(const FrameView& frame, size_t row);
+
+  // Fills report_number, delivered and confirmed_fences with all that is owed.
+  void Fill(v1::ClientBeatRequest& request);
+  // The answer to a beat. Returns the tasks that are fenced from now on (not before): drop what is
+  // held of them.
+  std::vector<uint64_t> OnReply(const v1::ClientBeatReply& reply);
+  // The same for fences that were in force when the epoch was entered.
+  void Fence(uint64_t task) { fenced_.insert(task); }
+
+  bool fenced(uint64_t task) const { return fenced_.contains(task); }
+  // There is something that no beat has carried yet.
+  bool unsent() const { return !open_.empty(); }
+  bool must_confirm() const { return !to_confirm_.empty(); }
+
+ private:
+  using Runs = std::map<uint64_t, std::vector<Run>>;  // by task
+  struct Report {
+    uint64_t number;
+    Runs runs;
+  };
+
+  Runs open_;                // since the last report was made
+  std::deque<Report> sent_;  // not acknowledged
+  uint64_t last_number_ = 0;
+  std::set<uint64_t> fenced_;
+  std::set<uint64_t> to_confirm_;
+};
+
+}  // namespace headrace

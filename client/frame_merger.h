@@ -1,0 +1,72 @@
+// The frames that arrived and were not handed over, a queue per task, taken in turn; and the credit
+// that keeps their bytes within the prefetch budget. Thread-free: the Loader calls it under its
+// mutex.
+//
+// Each task may have budget / tasks bytes held or under way. Credit comes back to a task as its
+// frames are used up, so a slow task never starves a fast one and the sum stays below the budget
+// (plus one frame a task: a frame larger than the credit left still comes).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "element/frame_reader.h"
+
+namespace headrace {
+
+class FrameMerger {
+ public:
+  explicit FrameMerger(uint64_t budget) : budget_(budget) {}
+
+  void AddTask(uint64_t task) { lines_.try_emplace(task); }
+  // Its frames go, too.
+  void RemoveTask(uint64_t task);
+  // The task sends nothing more; what it sent stays, and it is forgotten when that is used up.
+  void EndTask(uint64_t task);
+  void Clear() {
+    lines_.clear();
+    held_bytes_ = 0;
+  }
+
+  // False: the task is unknown (fenced, removed), the frame is dropped.
+  bool Push(uint64_t task, std::shared_ptr<const FrameView> frame);
+  // A row of the next task that has one, round robin by frame. Frames are used up row by row.
+  struct Row {
+    uint64_t task;
+    std::shared_ptr<const FrameView> frame;
+    size_t row;
+  };
+  std::optional<Row> Pop();
+
+  // Bytes of credit to grant to `task` now; counts as granted. Batched up: 0 until a quarter of its
+  // share is free.
+  uint64_t TakeCredit(uint64_t task);
+
+  bool empty() const { return held_bytes_ == 0; }
+  uint64_t held_bytes() const { return held_bytes_; }
+  double fill() const {
+    return budget_ == 0
+               ? 0
+               : std::min(1.0, static_cast<double>(held_bytes_) / static_cast<double>(budget_));
+  }
+
+ private:
+  struct Line {
+    std::deque<std::shared_ptr<const FrameView>> frames;
+    size_t row = 0;         // next one of frames.front()
+    int64_t under_way = 0;  // granted and not arrived; below 0 after a frame larger than its credit
+    uint64_t held = 0;
+    bool ended = false;
+  };
+  uint64_t Share() const;
+
+  const uint64_t budget_;
+  std::map<uint64_t, Line> lines_;
+  uint64_t last_task_ = 0;  // that a row was taken from
+  uint64_t held_bytes_ = 0;
+};
+
+}  // namespace headrace

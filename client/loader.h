@@ -1,0 +1,81 @@
+// One rank's stream of a job: epochs of elements, each handed over once.
+//
+// Next, StartEpoch and Close may be called from any thread, one Next or StartEpoch at a time. A
+// thread of its own beats to the dispatcher; transport threads bring frames. Everything is bounded:
+// memory by prefetch_bytes, each wait by its timeout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/element.h"
+#include "client/stream_options.h"
+#include "common/clock.h"
+#include "element/schema.h"
+#include "headrace/v1/dispatcher.pb.h"
+#include "headrace/v1/pipeline.pb.h"
+#include "rpc/dispatcher_client.h"
+#include "transport/frame_connector.h"
+
+namespace headrace {
+
+struct LoaderStats {
+  absl::Duration step = absl::ZeroDuration();  // the trainer's own time between elements
+  absl::Duration wait = absl::ZeroDuration();  // it asked and had nothing
+  uint64_t elements = 0;
+  uint64_t bytes = 0;
+  uint64_t held_bytes = 0;  // prefetched, now
+};
+
+class LoaderCore;
+
+class Loader {
+ public:
+  struct Deps {
+    std::shared_ptr<ConsumerCalls> dispatcher;
+    std::shared_ptr<FrameConnector> connector;
+    const Clock* clock;
+  };
+  // Opens or joins the job. ALREADY_EXISTS: a job of that name runs with another pipeline;
+  // INVALID_ARGUMENT, NOT_FOUND: the pipeline's own errors.
+  static absl::StatusOr<std::unique_ptr<Loader>> Open(const v1::PipelineDef& pipeline,
+                                                      const StreamOptions& options,
+                                                      const ClientOptions& client, Deps deps);
+  ~Loader();  // Close(2 s)
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Begins `epoch`, or the one after the last (the job's next one at first). An epoch that was left
+  // early is ended where it is.
+  absl::Status StartEpoch(std::optional<uint64_t> epoch = std::nullopt);
+  // The next element; nothing at the end of the epoch. DEADLINE_EXCEEDED after `timeout` (call
+  // again), the job's error when it failed or was cancelled, UNAVAILABLE when the dispatcher stayed
+  // away for outage_timeout, FAILED_PRECONDITION after Close.
+  absl::StatusOr<std::optional<Element>> Next(absl::Duration timeout);
+  // Says goodbye and reports what was handed over. Wakes a Next that waits. Bounded by `timeout`
+  // and the call under way. Idempotent.
+  void Close(absl::Duration timeout);
+
+  uint64_t epoch() const;
+  const Schema& schema() const;  // of the elements
+  bool batched() const;
+  const std::string& job_name() const;
+  const std::string& fingerprint() const;
+  LoaderStats stats() const;
+  // Of the last epoch that ended.
+  v1::EpochSummary summary() const;
+  // Why nothing comes, in the dispatcher's words; empty while things move.
+  std::string waiting() const;
+
+ private:
+  explicit Loader(std::shared_ptr<LoaderCore> core) : core_(std::move(core)) {}
+  const std::shared_ptr<LoaderCore>
+      core_;  // shared with receivers, which may outlive us by a moment
+};
+
+}  // namespace headrace

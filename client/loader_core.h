@@ -1,0 +1,99 @@
+// The Loader's insides: one mutex around thread-free parts, a beat thread, and receivers that
+// transport threads call.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "client/delivery_tracker.h"
+#include "client/frame_merger.h"
+#include "client/loader.h"
+#include "client/stall_meter.h"
+#include "client/task_streams.h"
+#include "common/sync/thread.h"
+
+namespace headrace {
+
+class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
+ public:
+  LoaderCore(v1::PipelineDef pipeline, StreamOptions options, ClientOptions client,
+             Loader::Deps deps);
+
+  absl::Status Open();  // once, before anything else
+  void StartBeats();
+  absl::Status StartEpoch(std::optional<uint64_t> epoch);
+  absl::StatusOr<std::optional<Element>> Next(absl::Duration timeout);
+  void Close(absl::Duration timeout);
+
+  // From receivers.
+  void OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer);
+  void OnClosed(uint64_t task, uint64_t attempt, const absl::Status& status);
+
+  LoaderStats stats() const;
+  uint64_t epoch() const;
+  v1::EpochSummary summary() const;
+  std::string waiting() const;
+  const Schema& schema() const { return schema_; }
+  const v1::OpenJobReply& job() const { return job_; }
+
+ private:
+  // What a beat or a change of tasks leaves to do without the mutex.
+  struct Chores {
+    TaskStreams::Handles dropped;
+    std::vector<TaskStreams::Opening> openings;
+  };
+
+  void BeatLoop();
+  v1::ClientBeatRequest MakeBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent_at, Chores& chores)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeTasks(const v1::ClientBeatReply& reply, Chores& chores)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Do(Chores chores) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<v1::StartEpochReply> CallStartEpoch(uint64_t epoch, absl::Duration give_up_after);
+  void EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Element> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The dispatcher may have given us up: nothing may be handed over before it has answered.
+  bool Silent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GrantCredit(uint64_t task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const v1::PipelineDef pipeline_;
+  const StreamOptions options_;
+  const ClientOptions client_;
+  const Loader::Deps deps_;
+  const uint64_t uid_;
+  v1::OpenJobReply job_;  // written by Open, client id by Reopen under the mutex
+  Schema schema_;
+
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;  // an element, the end, an error: for Next
+  absl::CondVar beat_;     // for the beat thread
+  FrameMerger merger_ ABSL_GUARDED_BY(mutex_);
+  DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
+  TaskStreams streams_ ABSL_GUARDED_BY(mutex_);
+  StallMeter meter_ ABSL_GUARDED_BY(mutex_);
+  LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  uint64_t client_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t tasks_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool in_epoch_ ABSL_GUARDED_BY(mutex_) = false;
+  bool epoch_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration period_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(500);
+  absl::Duration answered_ ABSL_GUARDED_BY(mutex_);  // when the last answered beat was sent
+  v1::EpochSummary summary_ ABSL_GUARDED_BY(mutex_);
+  std::string waiting_ ABSL_GUARDED_BY(mutex_);
+
+  Thread beats_;
+};
+
+}  // namespace headrace
