@@ -12,10 +12,8 @@ SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()
 
 }  // namespace
 
-Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> dataset)
-    : number_(event.epoch()),
-      dataset_(std::move(dataset)),
-      lane_per_worker_(event.lane_per_worker()) {
+Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
+    : number_(event.epoch()), data_(std::move(data)), lane_per_worker_(event.lane_per_worker()) {
   // One walk over the splits fills the lists of all lanes by file.
   std::vector<std::shared_ptr<std::vector<uint32_t>>> by_slot;
   for (const v1::LaneDef& def : event.lanes()) {
@@ -24,7 +22,7 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> datas
       if (by_slot.empty()) {
         by_slot.resize(std::max(1u, def.slots()));
         for (auto& list : by_slot) list = std::make_shared<std::vector<uint32_t>>();
-        for (const v1::Split& split : dataset_->splits) {
+        for (const v1::Split& split : data_->splits) {
           by_slot[split.file_index() % by_slot.size()]->push_back(
               static_cast<uint32_t>(split.id()));
         }
@@ -37,8 +35,7 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> datas
 
 Lane Epoch::MakeLane(const v1::LaneDef& def,
                      std::shared_ptr<const std::vector<uint32_t>> splits) const {
-  return Lane(def, std::move(splits), dataset_->splits.size(), dataset_->passes,
-              dataset_->single_task);
+  return Lane(def, std::move(splits), data_->splits.size(), data_->passes, data_->single_task);
 }
 
 absl::Status Epoch::Enter(ClientId client) {
@@ -87,11 +84,15 @@ absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
 }
 
 void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
-  Lease* lease = leases_.Find(LeaseNumber(report.lease()));
   const Task* task = FindActiveTask(TaskId(report.task()));
-  if (lease == nullptr || task == nullptr || lease->task != task->id || task->worker != worker ||
+  if (task == nullptr || task->worker != worker) return;  // fenced
+  // `take` is satisfied: what was never leased is settled (also when all that was leased is retired
+  // by now).
+  if (report.abandoned() && data_->single_task) lanes_[task->lane].Close();
+  Lease* lease = leases_.Find(LeaseNumber(report.lease()));
+  if (lease == nullptr || lease->task != task->id ||
       lease->item != SplitPass{static_cast<uint32_t>(report.split()), report.pass()}) {
-    return;  // fenced, retired, or told before
+    return;  // retired, or told before
   }
   const uint32_t lane = lease->lane;
   const SplitPass item = lease->item;
@@ -113,7 +114,6 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
   if (report.abandoned()) {
     leases_.MarkReadToEnd(*lease);
     ledger->Abandon(report.emitted());
-    if (dataset_->single_task) lanes_[lane].Close();
   }
   RetireIfComplete(lane, item);
 }
@@ -224,7 +224,7 @@ void Epoch::Release(const FenceRound& round) {
     Lane& lane = lanes_[index];
     std::ranges::sort(items, {}, [](const SplitPass& s) { return std::pair(s.pass, s.split); });
     lane.GiveBack(items);
-    if (dataset_->single_task && !lane.Done()) {
+    if (data_->single_task && !lane.Done()) {
       counts_.retired -= lane.retired();
       lane.Rewind();
     }

@@ -35,7 +35,7 @@ struct EpochCounts {
 
 class Epoch {
  public:
-  Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> dataset);
+  Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data);
 
   // Events. A non-OK status leaves the epoch as it was, and means a bug or a foreign journal.
   absl::Status Enter(ClientId client);
@@ -84,7 +84,7 @@ class Epoch {
   void Release(const FenceRound& round);
 
   const uint64_t number_;
-  const std::shared_ptr<const JobData> dataset_;
+  const std::shared_ptr<const JobData> data_;
   const bool lane_per_worker_;
   std::vector<Lane> lanes_;
   std::map<TaskId, Task> tasks_;

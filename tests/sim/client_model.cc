@@ -1,0 +1,349 @@
+#include "tests/sim/client_model.h"
+
+#include <algorithm>
+
+#include "tests/sim/worker_model.h"
+
+namespace headrace::sim {
+
+void ClientModel::Start() {
+  Live();
+  ++lives_;
+  uid_ = world_.next_uid++;
+  phase_ = Phase::kOpening;
+  tasks_.clear();
+  held_.clear();
+  reports_.clear();
+  report_number_ = 0;
+  Open();
+}
+
+void ClientModel::DropStreams() {
+  for (auto& [id, connection] : tasks_) {
+    if (connection.stream == nullptr) continue;
+    connection.stream->broken = true;
+    scheduler_.After(world_.network.Delay(),
+                     [stream = connection.stream] { stream->worker->OnClosed(stream); });
+  }
+  tasks_.clear();
+}
+
+void ClientModel::Crash() {
+  LoseReports();
+  Die();
+  DropStreams();
+}
+
+void ClientModel::Open() {
+  v1::OpenJobRequest request;
+  request.set_job_name("job");
+  request.mutable_pipeline()->mutable_errors()->set_on_error(v1::ON_ERROR_SKIP);
+  request.mutable_options()->set_sharding(world_.history.sharding);
+  request.mutable_options()->set_visitation(world_.history.visitation);
+  request.mutable_options()->set_static_slots(static_cast<uint32_t>(world_.history.slots));
+  if (world_.history.wait) {
+    request.mutable_options()->set_on_client_loss(v1::ON_CLIENT_LOSS_WAIT);
+  }
+  request.set_client_uid(uid_);
+  request.set_rank(rank_);
+  world_.network.Call<v1::OpenJobRequest, v1::OpenJobReply>(
+      &DispatcherService::OpenJob, request, absl::Seconds(1),
+      GuardReply<v1::OpenJobReply>([this](absl::StatusOr<v1::OpenJobReply> reply) {
+        if (reply.ok()) return OnOpenedJob(*reply);
+        After(absl::Milliseconds(100), [this] { Open(); });
+      }));
+}
+
+void ClientModel::OnOpenedJob(const v1::OpenJobReply& reply) {
+  client_ = reply.client();
+  job_ = reply.job();
+  epoch_ = reply.next_epoch();
+  timeout_ = absl::Milliseconds(reply.client_timeout_milliseconds());
+  StartEpoch();
+}
+
+void ClientModel::StartEpoch() {
+  if (epoch_ >= world_.history.epochs) return Close();
+  v1::StartEpochRequest request;
+  request.set_client(client_);
+  request.set_job(job_);
+  request.set_epoch(epoch_);
+  world_.network.Call<v1::StartEpochRequest, v1::StartEpochReply>(
+      &DispatcherService::StartEpoch, request, absl::Seconds(1),
+      GuardReply<v1::StartEpochReply>(
+          [this, sent = scheduler_.now()](absl::StatusOr<v1::StartEpochReply> reply) {
+            if (reply.status().code() == absl::StatusCode::kNotFound) return Lost();
+            if (reply.status().code() == absl::StatusCode::kOutOfRange) {
+              ++epoch_;
+              return StartEpoch();
+            }
+            if (!reply.ok()) return After(absl::Milliseconds(100), [this] { StartEpoch(); });
+            phase_ = Phase::kReading;
+            heard_ = sent;
+            fenced_ = {reply->fenced_tasks().begin(), reply->fenced_tasks().end()};
+            to_confirm_.clear();
+            broken_.clear();
+            tasks_.clear();
+            held_.clear();
+            tasks_version_ = reply->tasks_version();
+            TakeTasks(reply->tasks());
+            ++readings_;
+            Tick(readings_);
+            Beat(readings_);
+          }));
+}
+
+void ClientModel::Tick(uint64_t reading) {
+  if (phase_ != Phase::kReading || reading != readings_) return;
+  Connect();
+  HandOver();
+  After(world_.random.Between(absl::Milliseconds(3), absl::Milliseconds(20)),
+        [this, reading] { Tick(reading); });
+}
+
+void ClientModel::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks) {
+  std::set<uint64_t> listed;
+  for (const v1::TaskAddress& task : tasks) {
+    if (fenced_.contains(task.task())) continue;
+    listed.insert(task.task());
+    tasks_[task.task()].address = task.address();
+  }
+  std::erase_if(tasks_, [&](const auto& entry) {
+    if (listed.contains(entry.first)) return false;
+    broken_.erase(entry.first);
+    // What it still sends is fenced; those frames are told apart by their task.
+    return entry.second.stream == nullptr;
+  });
+}
+
+void ClientModel::Connect() {
+  for (auto& [id, connection] : tasks_) {
+    if (connection.stream != nullptr || connection.over || broken_.contains(id) ||
+        fenced_.contains(id) || scheduler_.now() < connection.retry_at) {
+      continue;
+    }
+    const auto worker = std::ranges::find_if(
+        world_.workers, [&](const auto& w) { return w->address() == connection.address; });
+    auto stream = std::make_shared<SimStream>();
+    stream->task = id;
+    stream->client = this;
+    stream->client_life = lives_;
+    stream->worker = worker->get();
+    connection.stream = stream;
+    scheduler_.After(world_.network.Delay(), [this, stream] {
+      if (stream->worker->alive()) return stream->worker->OnOpen(stream);
+      scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnRefused(stream); });
+    });
+  }
+}
+
+void ClientModel::OnOpened(const std::shared_ptr<SimStream>& stream) {
+  if (!Mine(*stream)) return;
+  Guard([this, stream] {
+    const auto it = tasks_.find(stream->task);
+    if (it == tasks_.end() || it->second.stream != stream) return;
+    it->second.opened = true;
+    it->second.failing_since = absl::InfiniteDuration();
+  })();
+}
+
+void ClientModel::OnRefused(const std::shared_ptr<SimStream>& stream) {
+  if (!Mine(*stream)) return;
+  Guard([this, stream] {
+    const auto it = tasks_.find(stream->task);
+    if (it == tasks_.end() || it->second.stream != stream) return;
+    Connection& connection = it->second;
+    connection.stream = nullptr;
+    connection.retry_at = scheduler_.now() + absl::Milliseconds(100);
+    connection.failing_since = std::min(connection.failing_since, scheduler_.now());
+    if (scheduler_.now() - connection.failing_since > absl::Milliseconds(1500)) {
+      broken_.insert(stream->task);
+    }
+  })();
+}
+
+void ClientModel::OnBroken(const std::shared_ptr<SimStream>& stream) {
+  if (!Mine(*stream)) return;
+  Guard([this, stream] {
+    const auto it = tasks_.find(stream->task);
+    if (it == tasks_.end() || it->second.stream != stream || it->second.over) return;
+    it->second.over = true;
+    if (!fenced_.contains(stream->task)) broken_.insert(stream->task);
+  })();
+}
+
+void ClientModel::OnEnded(const std::shared_ptr<SimStream>& stream) {
+  if (!Mine(*stream) || stream->broken) return;
+  Guard([this, stream] {
+    const auto it = tasks_.find(stream->task);
+    if (it != tasks_.end() && it->second.stream == stream) it->second.over = true;
+  })();
+}
+
+void ClientModel::OnFrame(const std::shared_ptr<SimStream>& stream, const SimFrame& frame) {
+  if (!Mine(*stream)) return;
+  Guard([this, stream, frame] {
+    if (phase_ != Phase::kReading) return;
+    const bool fenced = fenced_.contains(frame.task);
+    if (!fenced || world_.history.clients_keep_fenced_frames) held_.emplace_back(stream, frame);
+    if (fenced) ++stream->credit;
+  })();
+}
+
+void ClientModel::HandOver() {
+  // Taken for lost by now, perhaps: nothing may be handed over before the dispatcher answers again.
+  if (scheduler_.now() - heard_ >= timeout_) return;
+  const uint64_t frames = world_.random.Between(0, 2);
+  for (uint64_t i = 0; i < frames && !held_.empty(); ++i) {
+    auto [stream, frame] = std::move(held_.front());
+    held_.pop_front();
+    ++stream->credit;
+    for (const RecordId& element : frame.elements) {
+      world_.truth.Deliver(epoch_, element);
+    }
+    reports_.push_back({0, frame.task, std::move(frame.elements)});
+  }
+}
+
+template <typename Request>
+void ClientModel::FillReports(Request& request) const {
+  for (const Report& report : reports_) {
+    v1::TaskRuns& runs = *request.add_delivered();
+    runs.set_task(report.task);
+    for (const RecordId& id : report.elements) {
+      v1::Run& run = *runs.add_runs();
+      run.set_split(id.split);
+      run.set_first(id.index);
+      run.set_count(1);
+      run.set_part(id.part);
+      run.set_parts(id.parts);
+      run.set_pass(id.pass);
+    }
+  }
+}
+
+void ClientModel::Beat(uint64_t reading) {
+  if (phase_ != Phase::kReading || reading != readings_) return;
+  ++report_number_;
+  for (Report& report : reports_) {
+    if (report.number == 0) report.number = report_number_;
+  }
+  v1::ClientBeatRequest request;
+  request.set_client(client_);
+  request.set_job(job_);
+  request.set_epoch(epoch_);
+  request.set_report_number(report_number_);
+  FillReports(request);
+  for (const uint64_t task : to_confirm_) request.add_confirmed_fences(task);
+  if (!world_.history.clients_hide_broken_streams) {
+    for (const uint64_t task : broken_) request.add_broken_tasks(task);
+  }
+  request.set_tasks_version(tasks_version_);
+  world_.network.Call<v1::ClientBeatRequest, v1::ClientBeatReply>(
+      &DispatcherService::ClientBeat, request, absl::Milliseconds(500),
+      GuardReply<v1::ClientBeatReply>(
+          [this, reading, sent = scheduler_.now()](absl::StatusOr<v1::ClientBeatReply> reply) {
+            if (phase_ != Phase::kReading || reading != readings_) return;
+            if (!reply.ok()) {
+              return After(absl::Milliseconds(50), [this, reading] { Beat(reading); });
+            }
+            heard_ = sent;
+            OnBeat(*reply, reading);
+          }));
+}
+
+void ClientModel::OnBeat(const v1::ClientBeatReply& reply, uint64_t reading) {
+  if (reply.unknown_client()) return Lost();
+  std::erase_if(reports_, [&](const Report& report) {
+    return report.number != 0 && report.number <= reply.acknowledged_report();
+  });
+  if (reply.epoch_finished()) return FinishEpoch();
+  to_confirm_.clear();
+  for (const uint64_t task : reply.fences()) Fence(task);
+  if (reply.tasks_changed()) {
+    tasks_version_ = reply.tasks_version();
+    TakeTasks(reply.tasks());
+  }
+  After(absl::Milliseconds(reply.beat_milliseconds()), [this, reading] { Beat(reading); });
+}
+
+void ClientModel::Fence(uint64_t task) {
+  fenced_.insert(task);
+  to_confirm_.insert(task);
+  broken_.erase(task);
+  if (world_.history.clients_keep_fenced_frames) return;
+  std::erase_if(held_, [&](const auto& entry) { return entry.second.task == task; });
+}
+
+void ClientModel::LoseReports() {
+  for (const Report& report : reports_) {
+    for (const RecordId& element : report.elements) world_.truth.Lose(epoch_, element);
+  }
+}
+
+void ClientModel::Lost() {
+  LoseReports();
+  held_.clear();
+  reports_.clear();
+  DropStreams();
+  phase_ = Phase::kOpening;
+  Open();
+}
+
+void ClientModel::FinishEpoch() {
+  // All of it was delivered, so nothing can be held; if something is, handing it over shows the
+  // mistake.
+  for (const auto& [stream, frame] : held_) {
+    for (const RecordId& element : frame.elements) world_.truth.Deliver(epoch_, element);
+  }
+  held_.clear();
+  reports_.clear();
+  DropStreams();
+  phase_ = Phase::kOpening;
+  ++epoch_;
+  StartEpoch();
+}
+
+void ClientModel::Leave() {
+  DropStreams();
+  held_.clear();
+  Close();
+}
+
+void ClientModel::Close() {
+  phase_ = Phase::kClosing;
+  v1::CloseClientRequest request;
+  request.set_client(client_);
+  request.set_job(job_);
+  request.set_epoch(epoch_);
+  FillReports(request);
+  world_.network.Call<v1::CloseClientRequest, v1::CloseClientReply>(
+      &DispatcherService::CloseClient, request, absl::Seconds(1),
+      GuardReply<v1::CloseClientReply>([this](absl::StatusOr<v1::CloseClientReply> reply) {
+        if (!reply.ok()) return After(absl::Milliseconds(100), [this] { Close(); });
+        done_ = epoch_ >= world_.history.epochs;
+        // The dispatcher may have lost patience before it heard of them (a pause while closing).
+        LoseReports();
+        Die();
+      }));
+}
+
+std::vector<std::shared_ptr<SimStream>> ClientModel::OpenStreams() const {
+  std::vector<std::shared_ptr<SimStream>> open;
+  for (const auto& [id, connection] : tasks_) {
+    if (connection.opened && !connection.over && connection.stream != nullptr) {
+      open.push_back(connection.stream);
+    }
+  }
+  return open;
+}
+
+std::string ClientModel::Describe() const {
+  return fmt::format(
+      "client model rank {} id {} alive {} paused {} phase {} epoch {} tasks {} held {} "
+      "unacknowledged {} broken {} done {}",
+      rank_, client_, alive(), paused(), static_cast<int>(phase_), epoch_, tasks_.size(),
+      held_.size(), reports_.size(), broken_.size(), done_);
+}
+
+}  // namespace headrace::sim

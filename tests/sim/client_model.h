@@ -1,0 +1,96 @@
+// A client without threads and bytes: opens the job, reads its epochs, hands frames over to its
+// trainer, beats, confirms fences, leaves.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "tests/sim/process.h"
+#include "tests/sim/world.h"
+
+namespace headrace::sim {
+
+class ClientModel final : public Process {
+ public:
+  ClientModel(World& world, uint32_t rank) : Process(world.scheduler), world_(world), rank_(rank) {}
+
+  uint64_t life() const { return lives_; }
+  // All its epochs are read and it said goodbye.
+  bool done() const { return done_; }
+  bool reading() const { return alive() && phase_ == Phase::kReading; }
+  void Start();
+  void Crash();
+  // Says goodbye in mid-epoch.
+  void Leave();
+
+  // From workers, over the network.
+  void OnOpened(const std::shared_ptr<SimStream>& stream);
+  void OnRefused(const std::shared_ptr<SimStream>& stream);
+  void OnFrame(const std::shared_ptr<SimStream>& stream, const SimFrame& frame);
+  void OnBroken(const std::shared_ptr<SimStream>& stream);
+  void OnEnded(const std::shared_ptr<SimStream>& stream);
+  std::vector<std::shared_ptr<SimStream>> OpenStreams() const;
+  std::string Describe() const;
+
+ private:
+  enum class Phase { kOpening, kReading, kClosing };
+  struct Connection {
+    std::string address;
+    std::shared_ptr<SimStream> stream;  // null: to be opened
+    absl::Duration failing_since = absl::InfiniteDuration();
+    absl::Duration retry_at = absl::ZeroDuration();
+    bool opened = false;
+    bool over = false;  // ended by the worker, or broken
+  };
+  struct Report {
+    uint64_t number = 0;  // 0: not sent yet
+    uint64_t task = 0;
+    std::vector<RecordId> elements;
+  };
+
+  bool Mine(const SimStream& stream) const { return stream.client_life == lives_; }
+  void Open();
+  void OnOpenedJob(const v1::OpenJobReply& reply);
+  void StartEpoch();
+  void Close();
+  void Tick(uint64_t reading);
+  void Connect();
+  void HandOver();
+  void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks);
+  void Beat(uint64_t reading);
+  void OnBeat(const v1::ClientBeatReply& reply, uint64_t reading);
+  void Fence(uint64_t task);
+  void Lost();
+  void LoseReports();
+  void FinishEpoch();
+  void DropStreams();
+  template <typename Request>
+  void FillReports(Request& request) const;
+
+  World& world_;
+  const uint32_t rank_;
+  uint64_t lives_ = 0;
+  bool done_ = false;
+  Phase phase_ = Phase::kOpening;
+  uint64_t uid_ = 0;
+  uint64_t client_ = 0;
+  uint64_t job_ = 0;
+  uint64_t epoch_ = 0;
+  uint64_t readings_ = 0;  // counts starts of reading: timers of an earlier one are void
+  absl::Duration timeout_;
+  absl::Duration heard_ = absl::ZeroDuration();  // when the last answered beat was sent
+  uint64_t tasks_version_ = 0;
+  std::map<uint64_t, Connection> tasks_;
+  std::set<uint64_t> fenced_;
+  std::set<uint64_t> to_confirm_;
+  std::set<uint64_t> broken_;
+  std::deque<std::pair<std::shared_ptr<SimStream>, SimFrame>> held_;
+  std::vector<Report> reports_;
+  uint64_t report_number_ = 0;
+};
+
+}  // namespace headrace::sim

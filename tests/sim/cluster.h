@@ -1,0 +1,63 @@
+// One history, from its first event to the end: the real dispatcher service over a journal, model
+// workers and clients, the faults of the plan.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dispatcher/fake_pipeline_resolver.h"
+#include "dispatcher/journal/memory_journal.h"
+#include "dispatcher/service.h"
+#include "tests/sim/client_model.h"
+#include "tests/sim/worker_model.h"
+#include "tests/sim/world.h"
+
+namespace headrace::sim {
+
+struct Outcome {
+  std::string failure;  // "": every promise was kept
+  absl::Duration took;  // virtual
+  uint64_t events = 0;
+  // How often what happened, from the journal: shows that the histories reach what they are meant
+  // to test.
+  std::map<std::string, uint64_t> seen;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(const History& history);
+
+  Outcome Run();
+
+ private:
+  void StartDispatcher();
+  void CrashDispatcher();
+  void Duties(uint64_t life);
+  void PlanFaults();
+  void At(absl::Duration when, std::function<void()> fault);
+  void CrashWorker(uint64_t index);
+  void CrashClient(uint64_t index);
+  void LeaveClient(uint64_t index);
+  void BreakStream();
+  bool Done() const;
+  std::string Picture() const;
+  void CountEvents(Outcome& outcome);
+
+  const History history_;
+  Scheduler scheduler_;
+  Random random_;
+  Truth truth_;
+  Network network_;
+  std::vector<std::unique_ptr<WorkerModel>> workers_;
+  std::vector<std::unique_ptr<ClientModel>> clients_;
+  World world_;
+  DispatcherConfig config_;
+  FakePipelineResolver resolver_;
+  MemoryJournal journal_{/*keep=*/true};
+  std::unique_ptr<DispatcherService> dispatcher_;
+  uint64_t dispatcher_lives_ = 0;
+  std::string failure_;
+};
+
+}  // namespace headrace::sim

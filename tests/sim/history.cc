@@ -1,0 +1,89 @@
+#include "tests/sim/history.h"
+
+#include <array>
+
+#include "fmt/format.h"
+#include "tests/sim/random.h"
+
+namespace headrace::sim {
+
+std::string History::Describe() const {
+  return fmt::format(
+      "seed {}: sharding {} slots {} splits {} (x{} a file) records<={} passes {} epochs {} "
+      "workers {} "
+      "clients {} batch {} shuffle {} take {} filter {} fail {} parts {} drop {} | calls lost {} "
+      "doubled {} "
+      "slow {} | worker crashes {} pauses {} breaks {} errors {} drains {} | client leaves {} "
+      "crashes {} "
+      "pauses {} wait {} | "
+      "dispatcher crashes {}",
+      seed, v1::Sharding_Name(sharding), slots, splits, splits_per_file, max_records, passes,
+      epochs, workers, clients, batch, shuffle, take, filter, fail, parts, drop_remainder,
+      lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks, task_errors,
+      drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes);
+}
+
+History DrawHistory(uint64_t seed, Faults faults) {
+  Random random(Mix(seed, 1));
+  History history;
+  history.seed = seed;
+  constexpr std::array kShardings = {v1::SHARDING_DYNAMIC,     v1::SHARDING_DYNAMIC,
+                                     v1::SHARDING_DYNAMIC,     v1::SHARDING_STATIC_FILE,
+                                     v1::SHARDING_STATIC_DATA, v1::SHARDING_STATIC_FILE_OR_DATA,
+                                     v1::SHARDING_OFF};
+  history.sharding = kShardings[random.Between(0, kShardings.size() - 1)];
+  history.splits = random.Between(0, 8);
+  history.splits_per_file = random.Between(1, 3);
+  history.max_records = random.Between(1, 12);
+  history.passes = random.Chance(0.2) ? 2 : 1;
+  history.epochs = random.Between(1, 2);
+  history.workers = random.Between(1, 3);
+  history.clients = random.Between(1, 3);
+  history.slots = random.Between(0, 4);
+  history.batch = random.Between(1, 4);
+  history.shuffle = random.Chance(0.5) ? random.Between(1, 10) : 0;
+  history.filter = random.Chance(0.4);
+  history.fail = random.Chance(0.2);
+  history.parts = random.Chance(0.3);
+  history.drop_remainder = random.Chance(0.3);
+  if (history.sharding == v1::SHARDING_DYNAMIC && random.Chance(0.15)) {
+    history.take = random.Between(1, 20);
+    history.shuffle = 0;  // the order must be the same in a replay
+    history.drop_remainder = false;
+  }
+  if (faults == Faults::kNone) return history;
+  history.lose_call = random.Chance(0.5) ? 0.05 : 0;
+  history.double_call = random.Chance(0.5) ? 0.1 : 0;
+  history.slow_call = random.Chance(0.3) ? 0.02 : 0;
+  history.worker_crashes = random.Between(0, 2);
+  history.worker_pauses = random.Between(0, 2);
+  history.stream_breaks = random.Between(0, 2);
+  history.task_errors = random.Chance(0.3) ? random.Between(1, 2) : 0;
+  history.drains = random.Chance(0.2) ? 1 : 0;
+  history.client_leaves = random.Chance(0.3) ? random.Between(1, 2) : 0;
+  history.dispatcher_crashes = random.Chance(0.3) ? 1 : 0;
+  if (faults == Faults::kWorkers) return history;
+  history.client_crashes = random.Between(0, 2);
+  history.client_pauses = random.Between(history.client_crashes == 0 ? 1 : 0, 2);
+  history.wait = history.client_crashes == 0 && random.Chance(0.5);
+  return history;
+}
+
+uint64_t RecordsOf(const History& history, uint64_t split) {
+  return Mix(history.seed ^ 0xA1, split) % (history.max_records + 1);
+}
+
+bool Filtered(const History& history, uint64_t split, uint64_t record) {
+  return history.filter && Mix(Mix(history.seed ^ 0xB2, split), record) % 3 == 0;
+}
+
+bool Failing(const History& history, uint64_t split, uint64_t record) {
+  return history.fail && Mix(Mix(history.seed ^ 0xC3, split), record) % 7 == 0;
+}
+
+uint32_t PartsOf(const History& history, uint64_t split, uint64_t record) {
+  if (!history.parts) return 1;
+  return 1 + static_cast<uint32_t>(Mix(Mix(history.seed ^ 0xD4, split), record) % 3);
+}
+
+}  // namespace headrace::sim

@@ -1,0 +1,69 @@
+// What happens in one history: all of it drawn from one seed, so that a failing one can be
+// replayed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headrace/v1/dispatcher.pb.h"
+
+namespace headrace::sim {
+
+struct History {
+  uint64_t seed = 0;
+  v1::Sharding sharding = v1::SHARDING_DYNAMIC;
+  v1::Visitation visitation = v1::VISITATION_EXACTLY_ONCE;
+  uint64_t splits = 3;
+  uint64_t splits_per_file = 1;
+  uint64_t max_records = 8;  // of a split; each has a number of its own, perhaps 0
+  uint64_t passes = 1;
+  uint64_t epochs = 1;
+  uint64_t workers = 2;
+  uint64_t clients = 2;
+  uint64_t slots = 0;
+  uint64_t batch = 2;
+  uint64_t shuffle = 0;  // elements that a task holds before it emits
+  uint64_t take = 0;     // 0: all
+  bool filter = false;   // a third of the records
+  bool fail = false;     // some records fail and are skipped
+  bool parts = false;    // some records are cut into several elements
+  bool drop_remainder = false;
+
+  // Faults, and until when they come.
+  double lose_call = 0;
+  double double_call = 0;
+  double slow_call = 0;  // by up to 3 s: overtakes and outlives time-outs
+  uint64_t worker_crashes = 0;
+  uint64_t worker_pauses = 0;
+  uint64_t stream_breaks = 0;
+  uint64_t task_errors = 0;  // passing ones
+  uint64_t drains = 0;
+  uint64_t client_leaves = 0;   // says goodbye in mid-epoch, another takes its place
+  uint64_t client_crashes = 0;  // with what it did not report
+  uint64_t client_pauses = 0;
+  bool wait = false;  // for silent clients; else what they had goes to others
+  uint64_t dispatcher_crashes = 0;
+
+  // Mutations, each of which must be found out.
+  bool clients_keep_fenced_frames = false;
+  bool leases_lose_their_skip_sets = false;
+  bool clients_hide_broken_streams = false;
+  bool replays_begin_anew = false;
+
+  // Only then may a record come twice: what a lost client did not report.
+  bool MayDouble() const { return !wait && client_crashes + client_pauses > 0; }
+  std::string Describe() const;
+};
+
+// Which faults a drawn history may have.
+enum class Faults { kNone, kWorkers, kClients };
+
+History DrawHistory(uint64_t seed, Faults faults);
+
+// What the records are, for workers and for the truth.
+uint64_t RecordsOf(const History& history, uint64_t split);
+bool Filtered(const History& history, uint64_t split, uint64_t record);
+bool Failing(const History& history, uint64_t split, uint64_t record);
+uint32_t PartsOf(const History& history, uint64_t split, uint64_t record);
+
+}  // namespace headrace::sim

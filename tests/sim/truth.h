@@ -1,0 +1,45 @@
+// What trainers got, against what they should have got.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "element/provenance.h"
+#include "tests/sim/history.h"
+
+namespace headrace::sim {
+
+class Truth {
+ public:
+  explicit Truth(const History& history) : history_(history) {}
+
+  // A trainer was handed an element.
+  void Deliver(uint64_t epoch, const RecordId& element);
+  // A worker dropped it as part of a short last batch.
+  void Drop(uint64_t epoch, const RecordId& element);
+  // A client was lost with this handed over and not acknowledged: the only elements that may come
+  // twice.
+  void Lose(uint64_t epoch, const RecordId& element) { lost_.insert({epoch, element}); }
+
+  // "" as long as nothing was doubled that must not be.
+  const std::string& failure() const { return failure_; }
+  // "" when every epoch is whole, and nothing but lost reports was doubled.
+  std::string Verdict() const;
+
+ private:
+  using Key = std::tuple<uint64_t, RecordId>;
+  std::vector<RecordId> Expected() const;
+
+  const History& history_;
+  std::set<Key> delivered_;
+  std::set<Key> doubled_;
+  std::set<Key> dropped_;
+  std::set<Key> lost_;
+  std::string failure_;
+};
+
+}  // namespace headrace::sim

@@ -1,0 +1,325 @@
+#include "tests/sim/worker_model.h"
+
+#include <algorithm>
+
+#include "tests/sim/client_model.h"
+
+namespace headrace::sim {
+namespace {
+
+void FillRun(const RecordId& id, v1::Run& run) {
+  run.set_split(id.split);
+  run.set_first(id.index);
+  run.set_count(1);
+  run.set_part(id.part);
+  run.set_parts(id.parts);
+  run.set_pass(id.pass);
+}
+
+}  // namespace
+
+WorkerModel::WorkerModel(World& world, uint64_t index)
+    : Process(world.scheduler), world_(world), address_(fmt::format("w{}:1", index)) {}
+
+void WorkerModel::Start() {
+  Live();
+  ++lives_;
+  uid_ = world_.next_uid++;
+  id_ = 0;
+  draining_ = false;
+  tasks_.clear();
+  reports_ = ReportLog();
+  streams_.clear();
+  Register();
+  Work();
+}
+
+void WorkerModel::Crash() {
+  Die();
+  for (const auto& stream : streams_) {
+    stream->broken = true;
+    // Sometimes the host dies with the process, and nobody resets the connection.
+    if (world_.random.Chance(0.3)) continue;
+    scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnBroken(stream); });
+  }
+  streams_.clear();
+}
+
+void WorkerModel::Register() {
+  v1::RegisterWorkerRequest request;
+  request.set_worker_uid(uid_);
+  request.set_address(address_);
+  world_.network.Call<v1::RegisterWorkerRequest, v1::RegisterWorkerReply>(
+      &DispatcherService::RegisterWorker, request, absl::Seconds(1),
+      GuardReply<v1::RegisterWorkerReply>([this](absl::StatusOr<v1::RegisterWorkerReply> reply) {
+        if (!reply.ok()) {
+          After(absl::Milliseconds(100), [this] { Register(); });
+          return;
+        }
+        id_ = reply->worker();
+        Beat();
+      }));
+}
+
+void WorkerModel::BeatSoon(absl::Duration delay) {
+  After(delay, [this] { Beat(); });
+}
+
+void WorkerModel::Beat() {
+  v1::WorkerBeatRequest request;
+  request.set_worker(id_);
+  request.set_worker_uid(uid_);
+  for (const auto& [id, task] : tasks_) request.add_running_tasks(id);
+  reports_.Fill(request);
+  request.set_draining(draining_);
+  world_.network.Call<v1::WorkerBeatRequest, v1::WorkerBeatReply>(
+      &DispatcherService::WorkerBeat, request, absl::Milliseconds(500),
+      GuardReply<v1::WorkerBeatReply>([this](absl::StatusOr<v1::WorkerBeatReply> reply) {
+        if (!reply.ok()) return BeatSoon(absl::Milliseconds(50));
+        OnBeat(*reply);
+      }));
+}
+
+void WorkerModel::OnBeat(const v1::WorkerBeatReply& reply) {
+  if (reply.unknown_worker()) {
+    while (!tasks_.empty()) Forget(tasks_.begin()->first);
+    reports_.Clear();
+    Register();
+    return;
+  }
+  reports_.Acknowledge(reply.acknowledged_report());
+  for (v1::TaskDef def : reply.start()) {
+    if (world_.history.replays_begin_anew) def.set_replay(false);
+    tasks_.try_emplace(def.task(), id_, def);
+  }
+  for (const uint64_t task : reply.stop()) {
+    Forget(task);
+    reports_.Drop(task);
+  }
+  for (const uint64_t task : reply.wake()) {
+    if (const auto it = tasks_.find(task); it != tasks_.end()) it->second.puller.Wake();
+  }
+  if (reply.drained()) {
+    while (!tasks_.empty()) Forget(tasks_.begin()->first);
+    Die();  // leaves
+    return;
+  }
+  BeatSoon(absl::Milliseconds(reply.beat_milliseconds()));
+}
+
+void WorkerModel::Forget(uint64_t task) {
+  tasks_.erase(task);
+  std::erase_if(streams_, [&](const std::shared_ptr<SimStream>& stream) {
+    if (stream->task != task) return false;
+    stream->ended = true;
+    stream->last_arrival =
+        std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
+    scheduler_.After(stream->last_arrival - scheduler_.now(),
+                     [stream] { stream->client->OnEnded(stream); });
+    return true;
+  });
+}
+
+void WorkerModel::Work() {
+  for (auto& [id, task] : tasks_) {
+    Pull(task);
+    Read(task);
+    Send(task);
+  }
+  After(world_.random.Between(absl::Milliseconds(2), absl::Milliseconds(15)), [this] { Work(); });
+}
+
+void WorkerModel::Pull(Task& task) {
+  const uint32_t wanted = task.satisfied || task.readings.size() >= 2
+                              ? 0
+                              : static_cast<uint32_t>(world_.random.Between(1, 2));
+  const auto request = task.puller.Next(wanted, scheduler_.now());
+  if (!request.has_value()) return;
+  const uint64_t id = task.def.task();
+  const uint64_t number = request->request_number();
+  world_.network.Call<v1::LeaseSplitsRequest, v1::LeaseSplitsReply>(
+      &DispatcherService::LeaseSplits, *request, absl::Milliseconds(300),
+      GuardReply<v1::LeaseSplitsReply>(
+          [this, id, number](absl::StatusOr<v1::LeaseSplitsReply> reply) {
+            const auto it = tasks_.find(id);
+            if (it == tasks_.end()) return;
+            Task& asker = it->second;
+            if (!reply.ok()) return asker.puller.OnFailure(number, scheduler_.now());
+            LeasePuller::Answer answer = asker.puller.OnReply(number, *reply);
+            if (answer.gone) return Forget(id);
+            for (v1::Lease& lease : answer.leases) {
+              if (world_.history.leases_lose_their_skip_sets) lease.clear_skip();
+              Reading reading;
+              for (const v1::Run& run : lease.skip()) {
+                for (uint64_t i = run.first(); i < run.first() + run.count(); ++i) {
+                  if (run.parts() <= 1) reading.skip.insert(i);
+                  if (run.parts() > 1) reading.skip_part.insert({i, run.part()});
+                }
+              }
+              reading.lease = lease;
+              asker.last_lease = lease;
+              if (asker.satisfied) {
+                Abandon(asker, lease);
+              } else {
+                asker.readings.push_back(std::move(reading));
+              }
+            }
+          }));
+}
+
+v1::SplitReport WorkerModel::ReportOn(const Task& task, const v1::Lease& lease) const {
+  v1::SplitReport report;
+  report.set_task(task.def.task());
+  report.set_lease(lease.number());
+  report.set_split(lease.split().id());
+  report.set_pass(lease.pass());
+  return report;
+}
+
+void WorkerModel::Read(Task& task) {
+  if (task.failed || task.out.size() >= 4) return;
+  if (fail_once_) {
+    fail_once_ = false;
+    task.failed = true;
+    v1::TaskError error;
+    error.set_task(task.def.task());
+    error.set_code(static_cast<uint32_t>(absl::StatusCode::kUnavailable));
+    error.set_message("storage is away");
+    reports_.Add(error);
+    return;
+  }
+  if (task.readings.empty()) {
+    if (task.puller.exhausted() || task.satisfied) MakeFrames(task, /*flush=*/true);
+    return;
+  }
+  Reading& reading = task.readings.front();
+  const uint64_t total = RecordsOf(world_.history, reading.lease.split().id());
+  v1::SplitReport report = ReportOn(task, reading.lease);
+  for (int i = 0; i < 3 && reading.next < total; ++i) {
+    if (!ReadRecord(task, reading, report)) {
+      if (report.settled_size() != 0) reports_.Add(report);
+      Satisfy(task);
+      return;
+    }
+    ++reading.next;
+  }
+  const bool end = reading.next >= total;
+  report.set_read_to_end(end);
+  report.set_records(end ? total : 0);
+  if (end || report.settled_size() != 0) reports_.Add(report);
+  if (end) task.readings.pop_front();
+  MakeFrames(task, /*flush=*/false);
+}
+
+bool WorkerModel::ReadRecord(Task& task, Reading& reading, v1::SplitReport& report) {
+  const History& history = world_.history;
+  const uint64_t split = reading.lease.split().id();
+  const uint64_t record = reading.next;
+  if (task.def.shard_by_record() && (split + record) % task.def.slots() != task.def.slot()) {
+    return true;
+  }
+  const bool done = reading.skip.contains(record);
+  if (done && !task.def.replay()) return true;
+  RecordId id{split, record, 0, 1, reading.lease.pass()};
+  if (Filtered(history, split, record) || Failing(history, split, record)) {
+    FillRun(id, *report.add_settled());
+    if (!Filtered(history, split, record)) {
+      report.set_failed(report.failed() + 1);
+      report.add_samples()->set_message("bad record");
+    }
+    return true;
+  }
+  id.parts = PartsOf(history, split, record);
+  for (id.part = 0; id.part < id.parts; ++id.part) {
+    const bool part_done = done || reading.skip_part.contains({record, id.part});
+    if (part_done && !task.def.replay()) continue;
+    if (history.take != 0 && task.taken == history.take) return false;
+    ++task.taken;
+    task.passed[reading.lease.number()].push_back(id);
+    if (!part_done) task.held.push_back({id, reading.lease.number()});
+  }
+  // Satisfied as soon as nothing more can pass.
+  return history.take == 0 || task.taken < history.take;
+}
+
+void WorkerModel::Satisfy(Task& task) {
+  task.satisfied = true;
+  while (!task.readings.empty()) {
+    Abandon(task, task.readings.front().lease);
+    task.readings.pop_front();
+  }
+  MakeFrames(task, /*flush=*/true);
+}
+
+void WorkerModel::Abandon(Task& task, const v1::Lease& lease) {
+  v1::SplitReport report = ReportOn(task, lease);
+  report.set_abandoned(true);
+  for (const RecordId& id : task.passed[lease.number()]) FillRun(id, *report.add_emitted());
+  reports_.Add(report);
+}
+
+void WorkerModel::MakeFrames(Task& task, bool flush) {
+  const size_t batch = world_.history.batch;
+  const size_t keep = flush ? 0 : world_.history.shuffle;
+  const bool cut_short = flush && !world_.history.drop_remainder;
+  while (task.held.size() >= keep + batch || (cut_short && !task.held.empty())) {
+    SimFrame frame;
+    frame.task = task.def.task();
+    while (frame.elements.size() < batch && !task.held.empty()) {
+      const size_t at = world_.history.shuffle == 0 ? 0 : world_.random.Next() % task.held.size();
+      frame.elements.push_back(task.held[at].id);
+      task.held.erase(task.held.begin() + static_cast<ptrdiff_t>(at));
+    }
+    task.out.push_back(std::move(frame));
+  }
+  if (!flush) return;
+  for (const Element& rest : task.held) {
+    v1::Lease lease;
+    lease.set_number(rest.lease);
+    lease.mutable_split()->set_id(rest.id.split);
+    lease.set_pass(rest.id.pass);
+    v1::SplitReport report = ReportOn(task, lease);
+    FillRun(rest.id, *report.add_settled());
+    reports_.Add(report);
+    world_.truth.Drop(task.def.epoch(), rest.id);
+  }
+  task.held.clear();
+}
+
+void WorkerModel::Send(Task& task) {
+  while (!task.out.empty()) {
+    std::vector<std::shared_ptr<SimStream>> ready;
+    for (const auto& stream : streams_) {
+      if (stream->task == task.def.task() && stream->credit > 0) ready.push_back(stream);
+    }
+    if (ready.empty()) return;
+    const auto stream = ready[world_.random.Next() % ready.size()];
+    --stream->credit;
+    stream->last_arrival =
+        std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
+    scheduler_.After(stream->last_arrival - scheduler_.now(),
+                     [stream, frame = std::move(task.out.front())] {
+                       if (!stream->broken) stream->client->OnFrame(stream, frame);
+                     });
+    task.out.pop_front();
+  }
+}
+
+void WorkerModel::OnOpen(const std::shared_ptr<SimStream>& stream) {
+  Guard([this, stream] {
+    if (stream->broken) return;
+    if (!tasks_.contains(stream->task)) {
+      scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnRefused(stream); });
+      return;
+    }
+    stream->worker_life = lives_;
+    streams_.push_back(stream);
+    scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnOpened(stream); });
+  })();
+}
+
+void WorkerModel::OnClosed(const std::shared_ptr<SimStream>& stream) {
+  std::erase(streams_, stream);
+}
+
+}  // namespace headrace::sim
