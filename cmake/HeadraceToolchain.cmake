@@ -44,3 +44,7 @@ if(HEADRACE_SANITIZE)
     add_compile_options(-Wno-tsan)
   endif()
 endif()
+if(HEADRACE_FUZZ)
+  # Coverage of the libraries too, not of the fuzz targets alone: it is what libFuzzer steers by.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
