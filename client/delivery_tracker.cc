@@ -34,6 +34,11 @@ void DeliveryTracker::Delivered(const FrameView& frame, size_t row) {
   frame.AppendRuns(row, row + 1, open_[frame.task()]);
 }
 
+void DeliveryTracker::Delivered(uint64_t task, std::span<const Run> runs) {
+  std::vector<Run>& open = open_[task];
+  for (const Run& run : runs) AppendRun(open, run);
+}
+
 void DeliveryTracker::Fill(v1::ClientBeatRequest& request) {
   if (!open_.empty()) {
     sent_.push_back({++last_number_, std::move(open_)});

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "element/frame_reader.h"
@@ -27,6 +28,8 @@ class DeliveryTracker {
 
   // The trainer has row `row` of `frame`. Precondition: its task is not fenced.
   void Delivered(const FrameView& frame, size_t row);
+  // The same, by its runs.
+  void Delivered(uint64_t task, std::span<const Run> runs);
 
   // Fills report_number, delivered and confirmed_fences with all that is owed.
   void Fill(v1::ClientBeatRequest& request);

@@ -13,8 +13,7 @@ void ClientModel::Start() {
   phase_ = Phase::kOpening;
   tasks_.clear();
   held_.clear();
-  reports_.clear();
-  report_number_ = 0;
+  tracker_ = DeliveryTracker();
   Open();
 }
 
@@ -80,8 +79,8 @@ void ClientModel::StartEpoch() {
             if (!reply.ok()) return After(absl::Milliseconds(100), [this] { StartEpoch(); });
             phase_ = Phase::kReading;
             heard_ = sent;
-            fenced_ = {reply->fenced_tasks().begin(), reply->fenced_tasks().end()};
-            to_confirm_.clear();
+            tracker_.Reset();
+            for (const uint64_t task : reply->fenced_tasks()) tracker_.Fence(task);
             broken_.clear();
             tasks_.clear();
             held_.clear();
@@ -104,7 +103,7 @@ void ClientModel::Tick(uint64_t reading) {
 void ClientModel::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks) {
   std::set<uint64_t> listed;
   for (const v1::TaskAddress& task : tasks) {
-    if (fenced_.contains(task.task())) continue;
+    if (tracker_.fenced(task.task())) continue;
     listed.insert(task.task());
     tasks_[task.task()].address = task.address();
   }
@@ -119,7 +118,7 @@ void ClientModel::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAdd
 void ClientModel::Connect() {
   for (auto& [id, connection] : tasks_) {
     if (connection.stream != nullptr || connection.over || broken_.contains(id) ||
-        fenced_.contains(id) || scheduler_.now() < connection.retry_at) {
+        tracker_.fenced(id) || scheduler_.now() < connection.retry_at) {
       continue;
     }
     const auto worker = std::ranges::find_if(
@@ -168,7 +167,7 @@ void ClientModel::OnBroken(const std::shared_ptr<SimStream>& stream) {
     const auto it = tasks_.find(stream->task);
     if (it == tasks_.end() || it->second.stream != stream || it->second.over) return;
     it->second.over = true;
-    if (!fenced_.contains(stream->task)) broken_.insert(stream->task);
+    if (!tracker_.fenced(stream->task)) broken_.insert(stream->task);
   })();
 }
 
@@ -184,7 +183,7 @@ void ClientModel::OnFrame(const std::shared_ptr<SimStream>& stream, const SimFra
   if (!Mine(*stream)) return;
   Guard([this, stream, frame] {
     if (phase_ != Phase::kReading) return;
-    const bool fenced = fenced_.contains(frame.task);
+    const bool fenced = tracker_.fenced(frame.task);
     if (!fenced || world_.history.clients_keep_fenced_frames) held_.emplace_back(stream, frame);
     if (fenced) ++stream->credit;
   })();
@@ -201,40 +200,19 @@ void ClientModel::HandOver() {
     for (const RecordId& element : frame.elements) {
       world_.truth.Deliver(epoch_, element);
     }
-    reports_.push_back({0, frame.task, std::move(frame.elements)});
-  }
-}
-
-template <typename Request>
-void ClientModel::FillReports(Request& request) const {
-  for (const Report& report : reports_) {
-    v1::TaskRuns& runs = *request.add_delivered();
-    runs.set_task(report.task);
-    for (const RecordId& id : report.elements) {
-      v1::Run& run = *runs.add_runs();
-      run.set_split(id.split);
-      run.set_first(id.index);
-      run.set_count(1);
-      run.set_part(id.part);
-      run.set_parts(id.parts);
-      run.set_pass(id.pass);
-    }
+    std::vector<Run> runs;
+    for (const RecordId& element : frame.elements) AppendRun(runs, RunOf(element));
+    tracker_.Delivered(frame.task, runs);
   }
 }
 
 void ClientModel::Beat(uint64_t reading) {
   if (phase_ != Phase::kReading || reading != readings_) return;
-  ++report_number_;
-  for (Report& report : reports_) {
-    if (report.number == 0) report.number = report_number_;
-  }
   v1::ClientBeatRequest request;
   request.set_client(client_);
   request.set_job(job_);
   request.set_epoch(epoch_);
-  request.set_report_number(report_number_);
-  FillReports(request);
-  for (const uint64_t task : to_confirm_) request.add_confirmed_fences(task);
+  tracker_.Fill(request);
   if (!world_.history.clients_hide_broken_streams) {
     for (const uint64_t task : broken_) request.add_broken_tasks(task);
   }
@@ -254,12 +232,12 @@ void ClientModel::Beat(uint64_t reading) {
 
 void ClientModel::OnBeat(const v1::ClientBeatReply& reply, uint64_t reading) {
   if (reply.unknown_client()) return Lost();
-  std::erase_if(reports_, [&](const Report& report) {
-    return report.number != 0 && report.number <= reply.acknowledged_report();
-  });
+  for (const uint64_t task : tracker_.OnReply(reply)) {
+    broken_.erase(task);
+    if (world_.history.clients_keep_fenced_frames) continue;
+    std::erase_if(held_, [&](const auto& entry) { return entry.second.task == task; });
+  }
   if (reply.epoch_finished()) return FinishEpoch();
-  to_confirm_.clear();
-  for (const uint64_t task : reply.fences()) Fence(task);
   if (reply.tasks_changed()) {
     tasks_version_ = reply.tasks_version();
     TakeTasks(reply.tasks());
@@ -267,24 +245,22 @@ void ClientModel::OnBeat(const v1::ClientBeatReply& reply, uint64_t reading) {
   After(absl::Milliseconds(reply.beat_milliseconds()), [this, reading] { Beat(reading); });
 }
 
-void ClientModel::Fence(uint64_t task) {
-  fenced_.insert(task);
-  to_confirm_.insert(task);
-  broken_.erase(task);
-  if (world_.history.clients_keep_fenced_frames) return;
-  std::erase_if(held_, [&](const auto& entry) { return entry.second.task == task; });
-}
-
 void ClientModel::LoseReports() {
-  for (const Report& report : reports_) {
-    for (const RecordId& element : report.elements) world_.truth.Lose(epoch_, element);
+  v1::ClientBeatRequest owed;
+  DeliveryTracker(tracker_).Fill(owed);
+  for (const v1::TaskRuns& runs : owed.delivered()) {
+    for (const v1::Run& run : runs.runs()) {
+      for (uint64_t i = run.first(); i < run.first() + run.count(); ++i) {
+        world_.truth.Lose(epoch_, {run.split(), i, run.part(), run.parts(), run.pass()});
+      }
+    }
   }
 }
 
 void ClientModel::Lost() {
   LoseReports();
   held_.clear();
-  reports_.clear();
+  tracker_.Reset();
   DropStreams();
   phase_ = Phase::kOpening;
   Open();
@@ -297,7 +273,7 @@ void ClientModel::FinishEpoch() {
     for (const RecordId& element : frame.elements) world_.truth.Deliver(epoch_, element);
   }
   held_.clear();
-  reports_.clear();
+  tracker_.Reset();
   DropStreams();
   phase_ = Phase::kOpening;
   ++epoch_;
@@ -316,7 +292,9 @@ void ClientModel::Close() {
   request.set_client(client_);
   request.set_job(job_);
   request.set_epoch(epoch_);
-  FillReports(request);
+  v1::ClientBeatRequest owed;
+  tracker_.Fill(owed);
+  *request.mutable_delivered() = owed.delivered();
   world_.network.Call<v1::CloseClientRequest, v1::CloseClientReply>(
       &DispatcherService::CloseClient, request, absl::Seconds(1),
       GuardReply<v1::CloseClientReply>([this](absl::StatusOr<v1::CloseClientReply> reply) {
@@ -343,7 +321,7 @@ std::string ClientModel::Describe() const {
       "client model rank {} id {} alive {} paused {} phase {} epoch {} tasks {} held {} "
       "unacknowledged {} broken {} done {}",
       rank_, client_, alive(), paused(), static_cast<int>(phase_), epoch_, tasks_.size(),
-      held_.size(), reports_.size(), broken_.size(), done_);
+      held_.size(), tracker_.unsent(), broken_.size(), done_);
 }
 
 }  // namespace headrace::sim

@@ -1,5 +1,6 @@
 // A client without threads and bytes: opens the job, reads its epochs, hands frames over to its
 // trainer, beats, confirms fences, leaves.
+// What it delivered and which fences it knows is kept by the real client/delivery_tracker.h.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "client/delivery_tracker.h"
 #include "tests/sim/process.h"
 #include "tests/sim/world.h"
 
@@ -46,12 +48,6 @@ class ClientModel final : public Process {
     bool opened = false;
     bool over = false;  // ended by the worker, or broken
   };
-  struct Report {
-    uint64_t number = 0;  // 0: not sent yet
-    uint64_t task = 0;
-    std::vector<RecordId> elements;
-  };
-
   bool Mine(const SimStream& stream) const { return stream.client_life == lives_; }
   void Open();
   void OnOpenedJob(const v1::OpenJobReply& reply);
@@ -63,14 +59,10 @@ class ClientModel final : public Process {
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks);
   void Beat(uint64_t reading);
   void OnBeat(const v1::ClientBeatReply& reply, uint64_t reading);
-  void Fence(uint64_t task);
   void Lost();
   void LoseReports();
   void FinishEpoch();
   void DropStreams();
-  template <typename Request>
-  void FillReports(Request& request) const;
-
   World& world_;
   const uint32_t rank_;
   uint64_t lives_ = 0;
@@ -85,12 +77,9 @@ class ClientModel final : public Process {
   absl::Duration heard_ = absl::ZeroDuration();  // when the last answered beat was sent
   uint64_t tasks_version_ = 0;
   std::map<uint64_t, Connection> tasks_;
-  std::set<uint64_t> fenced_;
-  std::set<uint64_t> to_confirm_;
   std::set<uint64_t> broken_;
   std::deque<std::pair<std::shared_ptr<SimStream>, SimFrame>> held_;
-  std::vector<Report> reports_;
-  uint64_t report_number_ = 0;
+  DeliveryTracker tracker_;
 };
 
 }  // namespace headrace::sim
