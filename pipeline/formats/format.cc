@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "absl/strings/match.h"
 #include "common/nearest.h"
 #include "common/status.h"
 
@@ -56,6 +57,20 @@ absl::StatusOr<const FormatSpec*> FormatRegistry::Find(std::string_view name) co
   const std::string nearest = NearestWord(name, names);
   return InvalidArgument("unknown format '{}'{} (known: {})", name,
                          nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), list);
+}
+
+const FormatSpec* FormatRegistry::FindByExtension(std::string_view path) const {
+  const FormatSpec* found = nullptr;
+  size_t longest = 0;
+  for (const auto& [name, spec] : formats_) {
+    for (const std::string& extension : spec.extensions) {
+      if (extension.size() <= longest) continue;
+      if (!absl::EndsWithIgnoreCase({path.data(), path.size()}, extension)) continue;
+      longest = extension.size();
+      found = &spec;
+    }
+  }
+  return found;
 }
 
 std::vector<const FormatSpec*> FormatRegistry::All() const {

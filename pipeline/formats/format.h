@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,8 +86,13 @@ struct FormatSpec {
   std::string name;
   std::string help;
   std::vector<ParamSpec> params;
-  std::vector<std::string>
-      extensions;  // ".tfrecord": used when a pipeline names no format, and by `inspect`
+  // ".tfrecord": tells the format where a pipeline names none, and to `inspect`.
+  std::vector<std::string> extensions;
+  // What the format's own checksums prove right: "records", "headers" or nothing.
+  std::string checksums;
+  // How much a file that begins with these (decompressed) bytes looks like one of the format: 0 not
+  // at all, 100 beyond doubt. Where it is empty, only the name tells.
+  std::function<int(std::span<const std::byte> head)> likeness;
   std::function<absl::StatusOr<std::unique_ptr<Format>>(const v1::ValueMap&)> make;
 };
 
@@ -108,6 +114,8 @@ class FormatRegistry {
     return Insert(std::move(spec));
   }
   absl::StatusOr<const FormatSpec*> Find(std::string_view name) const;
+  // The format with the longest extension that `path` ends in (any case); null when there is none.
+  const FormatSpec* FindByExtension(std::string_view path) const;
   std::vector<const FormatSpec*> All() const;
 
  private:

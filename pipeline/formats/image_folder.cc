@@ -141,15 +141,23 @@ class ImageFolder final : public Format {
   }
 };
 
+int Likeness(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const bool webp =
+      text.starts_with("RIFF") && text.substr(std::min<size_t>(8, text.size())).starts_with("WEBP");
+  return webp || text.starts_with("\xff\xd8\xff") || text.starts_with("\x89PNG\r\n") ? 100 : 0;
+}
+
 }  // namespace
 
 void Register_image_folder(FormatRegistry& registry) {
-  registry
-      .Add<NoParams>("image_folder", "One image a file; the folder it lies in is its label.", {},
-                     [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> {
-                       return std::make_unique<ImageFolder>();
-                     })
-      .extensions = {kExtensions.begin(), kExtensions.end()};
+  FormatSpec& spec = registry.Add<NoParams>(
+      "image_folder", "One image a file; the folder it lies in is its label.", {},
+      [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> {
+        return std::make_unique<ImageFolder>();
+      });
+  spec.extensions = {kExtensions.begin(), kExtensions.end()};
+  spec.likeness = Likeness;
 }
 
 }  // namespace headrace

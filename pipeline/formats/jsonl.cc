@@ -26,16 +26,25 @@ class Jsonl final : public Format {
   }
 };
 
+// An object or a list that starts in the first line.
+int Likeness(std::span<const std::byte> head) {
+  if (!LooksLikeText(head)) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  return start != std::string_view::npos && (text[start] == '{' || text[start] == '[') ? 50 : 0;
+}
+
 }  // namespace
 
 void Register_jsonl(FormatRegistry& registry) {
-  registry
-      .Add<NoParams>("jsonl", "One JSON value a line, as bytes; .gz and .zst are decompressed.", {},
-                     [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> {
-                       return std::make_unique<Jsonl>();
-                     })
-      .extensions = {".jsonl",     ".ndjson",    ".jsonlines", ".jsonl.gz",
+  FormatSpec& spec = registry.Add<NoParams>(
+      "jsonl", "One JSON value a line, as bytes; .gz and .zst are decompressed.", {},
+      [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> {
+        return std::make_unique<Jsonl>();
+      });
+  spec.extensions = {".jsonl",     ".ndjson",    ".jsonlines", ".jsonl.gz",
                      ".jsonl.zst", ".ndjson.gz", ".ndjson.zst"};
+  spec.likeness = Likeness;
 }
 
 }  // namespace headrace

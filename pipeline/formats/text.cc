@@ -25,16 +25,16 @@ class Text final : public Format {
   }
 };
 
+int Likeness(std::span<const std::byte> head) { return LooksLikeText(head) ? 10 : 0; }
+
 }  // namespace
 
 void Register_text(FormatRegistry& registry) {
-  registry
-      .Add<NoParams>("text",
-                     "Lines of text, without their line ends; .gz and .zst are decompressed.", {},
-                     [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> {
-                       return std::make_unique<Text>();
-                     })
-      .extensions = {".txt", ".text", ".txt.gz", ".txt.zst"};
+  FormatSpec& spec = registry.Add<NoParams>(
+      "text", "Lines of text, without their line ends; .gz and .zst are decompressed.", {},
+      [](NoParams) -> absl::StatusOr<std::unique_ptr<Format>> { return std::make_unique<Text>(); });
+  spec.extensions = {".txt", ".text", ".txt.gz", ".txt.zst"};
+  spec.likeness = Likeness;
 }
 
 }  // namespace headrace

@@ -223,17 +223,22 @@ class Tfrecord final : public Format {
   const std::string compression_;
 };
 
+int Likeness(std::span<const std::byte> head) {
+  return head.size() >= kTfrecordHeaderBytes && ParseTfrecordHeader(head.data()) ? 100 : 0;
+}
+
 }  // namespace
 
 void Register_tfrecord(FormatRegistry& registry) {
   ParamSet<TfrecordParams> params;
   params.Optional("compression", &TfrecordParams::compression,
                   "auto (by the file's first bytes), none, gzip, zlib or zstd");
-  registry
-      .Add<TfrecordParams>("tfrecord", "TensorFlow record files, checksums checked.",
-                           std::move(params), Tfrecord::Make)
-      .extensions = {".tfrecord",    ".tfrecords",    ".tfrec",         ".tfr",
+  FormatSpec& spec = registry.Add<TfrecordParams>(
+      "tfrecord", "TensorFlow record files, checksums checked.", std::move(params), Tfrecord::Make);
+  spec.extensions = {".tfrecord",    ".tfrecords",    ".tfrec",         ".tfr",
                      ".tfrecord.gz", ".tfrecords.gz", ".tfrecord.zlib", ".tfrecord.zst"};
+  spec.checksums = "records";
+  spec.likeness = Likeness;
 }
 
 }  // namespace headrace

@@ -181,6 +181,14 @@ class Webdataset final : public Format {
   const WebdatasetParams params_;
 };
 
+int Likeness(std::span<const std::byte> head) {
+  if (head.size() < kTarBlock) return 0;
+  TarHeaderParser parser;
+  auto step = TarHeaderParser::Step::kEnd;
+  const bool header = parser.Header(head.first(kTarBlock), step).ok();
+  return header && step != TarHeaderParser::Step::kEnd ? 100 : 0;
+}
+
 }  // namespace
 
 void Register_webdataset(FormatRegistry& registry) {
@@ -191,11 +199,12 @@ void Register_webdataset(FormatRegistry& registry) {
       .Optional("missing", &WebdatasetParams::missing,
                 "what a record without one of the fields is: error (it fails) or empty (an empty "
                 "string)");
-  registry
-      .Add<WebdatasetParams>("webdataset",
-                             "Tar archives: neighbouring members of one base name are a record.",
-                             std::move(params), Webdataset::Make)
-      .extensions = {".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"};
+  FormatSpec& spec = registry.Add<WebdatasetParams>(
+      "webdataset", "Tar archives: neighbouring members of one base name are a record.",
+      std::move(params), Webdataset::Make);
+  spec.extensions = {".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"};
+  spec.checksums = "headers";
+  spec.likeness = Likeness;
 }
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 
 #include "common/status.h"
 #include "pipeline/formats/reading/split_file.h"
+#include "pipeline/graph/utf8.h"
 
 namespace headrace {
 namespace {
@@ -176,6 +177,14 @@ class LineReader final : public RecordReader {
 };
 
 }  // namespace
+
+bool LooksLikeText(std::span<const std::byte> head) {
+  constexpr size_t kCutCharacter =
+      3;  // bytes of a character of four that may be there without the last
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const size_t other = FirstNonText(text);
+  return !text.empty() && (other == std::string_view::npos || other + kCutCharacter >= text.size());
+}
 
 absl::StatusOr<std::vector<v1::Split>> LineSplits(FileSystem& files, const FileInfo& file,
                                                   const SplitOptions& options) {

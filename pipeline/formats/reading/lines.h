@@ -1,7 +1,9 @@
 // Records that are lines: what the text and jsonl formats share.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "pipeline/formats/format.h"
@@ -17,5 +19,8 @@ absl::StatusOr<std::vector<v1::Split>> LineSplits(FileSystem& files, const FileI
 // index stays theirs.
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenLines(FileSystem& files, const v1::Split& split,
                                                         bool skip_blank);
+
+// True for bytes without NUL that are UTF-8 (the last character may be cut) and not empty.
+bool LooksLikeText(std::span<const std::byte> head);
 
 }  // namespace headrace

@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "common/status.h"
 
 namespace headrace {
+namespace {
+
+constexpr char kOffsetPayload[] = "headrace/offset";
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenSplitFile(FileSystem& files,
                                                                 const v1::Split& split) {
@@ -41,11 +48,20 @@ v1::Split SplitOf(const FileInfo& file, uint64_t begin, uint64_t end) {
 
 v1::Split SplitOf(const FileInfo& file) { return SplitOf(file, 0, file.size); }
 
+std::optional<uint64_t> OffsetOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kOffsetPayload);
+  uint64_t offset = 0;
+  if (!payload || !absl::SimpleAtoi(std::string(*payload), &offset)) return std::nullopt;
+  return offset;
+}
+
 void RecordCursor::Fail(Block& block, absl::StatusCode code, uint64_t offset,
                         std::string_view what) {
-  block.FailRecord(run(),
-                   MakeStatus(code, "{}: {}byte {}, record {} of split {}: {}", path_,
-                              compressed_ ? "decompressed " : "", offset, index_, split_, what));
+  absl::Status status =
+      MakeStatus(code, "{}: {}byte {}, record {} of split {}: {}", path_,
+                 compressed_ ? "decompressed " : "", offset, index_, split_, what);
+  status.SetPayload(kOffsetPayload, absl::Cord(fmt::format("{}", offset)));
+  block.FailRecord(run(), std::move(status));
   ++index_;
 }
 

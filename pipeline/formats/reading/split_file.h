@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,10 @@ std::unique_ptr<RecordBuffer> NewSplitBuffer(std::unique_ptr<RandomAccessFile> f
 // [begin, end) of `file` as a split; the whole file by default.
 v1::Split SplitOf(const FileInfo& file, uint64_t begin, uint64_t end);
 v1::Split SplitOf(const FileInfo& file);
+
+// The byte offset that a failed record's status carries beside its message (in the decompressed
+// file, where it is compressed), if it carries one.
+std::optional<uint64_t> OffsetOf(const absl::Status& status);
 
 // Names the next record of a split in messages, and counts.
 class RecordCursor {
