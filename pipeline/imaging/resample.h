@@ -1,5 +1,6 @@
 // Antialiased resizing of a part of an image: what Pillow's Image.resize(size, method, box)
-// defines, within one level.
+// defines, within one level
+// (two for less than one value in a thousand).
 //
 // Each output pixel is a weighted mean of the input pixels under a filter that widens with the
 // reduction, so nothing aliases. Pixels outside the box but inside the image take part where the
