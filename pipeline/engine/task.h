@@ -73,7 +73,7 @@ struct TaskOptions {
   uint64_t read_bytes = 32 << 20;  // read ahead of the first chain, all splits together
   uint64_t stage_bytes =
       32 << 20;  // in front of each later chain, and behind each chain for the order's sake
-  OutputQueue::Limits output;
+  OutputQueue::Limits output = {};
   // A larger output row fails, naming this limit.
   uint64_t max_element_bytes = 1ull << 30;
   uint64_t max_record_bytes = 1ull << 30;
