@@ -25,6 +25,15 @@ TaskOptions Limits(uint64_t bytes) {
   return options;
 }
 
+// Asks again and again, for ten seconds at most.
+void AwaitTrue(const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (!condition()) {
+    ASSERT_LT(absl::Now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
 std::vector<v1::Step> ManyStages() {
   return {MakeStep("hook"),
           MakeStep("shuffle", {{"buffer", 30}}),
@@ -62,15 +71,14 @@ TEST(TaskLimitsTest, ASlowConsumerBoundsWhatIsReadAndHeld) {
   rig.task().NoMoreLeases();
   // Nobody takes anything, so it fills up; then each batch that is taken lets a little more in.
   OutputQueue& queue = rig.task().output();
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
-  while (queue.has_room() && absl::Now() < deadline) std::this_thread::yield();
-  ASSERT_FALSE(queue.has_room());
+  AwaitTrue([&] { return !queue.has_room(); });
   size_t batches = 0;
-  while (!rig.task().Idle() && absl::Now() < deadline) {
+  AwaitTrue([&] {
     EXPECT_LE(rig.task().Stats().queued_bytes(), 3 * 400'000u + 10 * 60'000u);
     if (queue.TryPop()) ++batches;
     rig.task().TakeReports();
-  }
+    return rig.task().Idle();
+  });
   EXPECT_EQ(batches, 5'000u / 4);
   // Full, and at most one unit's output more.
   EXPECT_LE(queue.peak_bytes(), 400'000u + 60'000u);
@@ -103,8 +111,7 @@ TEST(TaskLimitsTest, StopsWhileAStatefulStepRuns) {
 TEST(TaskLimitsTest, StopsWhileTheOutputIsFull) {
   Rig rig({.steps = ManyStages(), .task = Limits(1)});
   ASSERT_TRUE(rig.task().AddLease(MakeLease(1, 1, 100'000)).ok());
-  Outcome none;
-  rig.CollectUntil([&] { return !rig.task().output().empty(); }, none);
+  AwaitTrue([&] { return !rig.task().output().has_room(); });
   rig.Stop();
 }
 
