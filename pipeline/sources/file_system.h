@@ -48,6 +48,8 @@ class FileSystem {
   // one spelled out in braces is missing; what cannot be looked into is an error, never a shorter
   // list.
   virtual absl::StatusOr<std::vector<FileInfo>> List(const std::string& pattern) = 0;
+  // `pattern` as the paths that List gives are spelled: absolute, without scheme.
+  virtual absl::StatusOr<std::string> Absolute(const std::string& pattern) { return pattern; }
 };
 
 // Opens a file that a split was made of. FAILED_PRECONDITION when its size or modification time is

@@ -82,6 +82,9 @@ class LocalFileSystem final : public FileSystem {
   absl::StatusOr<std::vector<FileInfo>> List(const std::string& pattern) override {
     return ListLocal(roots_, pattern);
   }
+  absl::StatusOr<std::string> Absolute(const std::string& pattern) override {
+    return AbsoluteLocalPath(pattern);
+  }
 
  private:
   // Asks the kernel what was really opened: a check of the path before opening could be raced by a

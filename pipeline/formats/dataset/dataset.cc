@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "common/status.h"
+#include "pipeline/graph/utf8.h"
+#include "pipeline/sources/glob.h"
 #include "xxhash.h"
 
 namespace headrace {
@@ -13,38 +16,33 @@ absl::Status AtSource(const v1::Source& source, const absl::Status& status) {
   return source.location().empty() ? status : Annotate(status, source.location() + ": source");
 }
 
-// The name of `path` without a compression suffix.
-std::string_view Uncompressed(std::string_view path) {
-  for (std::string_view suffix : {".gz", ".zst", ".zlib"}) {
-    if (path.ends_with(suffix)) return path.substr(0, path.size() - suffix.size());
-  }
-  return path;
-}
-
-std::string_view FirstDirectory(const std::string& path) {
-  return std::string_view(path).substr(0, path.rfind('/'));
-}
-
-// The longest directory that all files lie below.
-std::string CommonRoot(const std::vector<FileInfo>& files) {
-  if (files.empty()) return "";
-  std::string_view root = FirstDirectory(files.front().path);
-  for (const FileInfo& file : files) {
-    while (!root.empty() && !(file.path.starts_with(root) && file.path.size() > root.size() &&
-                              file.path[root.size()] == '/')) {
-      const size_t slash = root.rfind('/');
-      root = slash == std::string_view::npos ? std::string_view() : root.substr(0, slash);
+// The directory that all files lie below, as far as the patterns fix it: one class folder of
+// several is still a class folder when the others are empty.
+absl::StatusOr<std::string> RootOf(const v1::Source& source, FileSystem& files,
+                                   const Listing& listing) {
+  std::string root;
+  for (const std::string& pattern : source.files()) {
+    HR_ASSIGN_OR_RETURN(const std::string absolute, files.Absolute(pattern));
+    HR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, ExpandBraces(absolute));
+    for (const std::string& one : patterns) {
+      const std::string fixed = FixedDirectory(one);
+      root = root.empty() ? fixed : CommonDirectory(root, fixed);
     }
   }
-  return std::string(root);
+  // A pattern that spells out one file.
+  if (!listing.files.empty() && root == listing.files.front().path) root.resize(root.rfind('/'));
+  return root;
 }
 
-// The directory part of a pattern before its first wildcard.
-std::string FixedRoot(const std::string& pattern) {
-  const size_t wild = pattern.find_first_of("*?[{");
-  if (wild == std::string::npos) return pattern;
-  const size_t slash = pattern.rfind('/', wild);
-  return slash == std::string::npos ? "" : pattern.substr(0, slash);
+// Paths travel in messages that must be valid text.
+absl::Status CheckPaths(const std::vector<FileInfo>& files) {
+  for (const FileInfo& file : files) {
+    if (FirstNonUtf8(file.path) == std::string_view::npos) continue;
+    return InvalidArgument(
+        "{}: the name is not UTF-8; rename the file, or leave it out of the pattern",
+        std::string(absl::CHexEscape(file.path)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Listing> ListFiles(const v1::Source& source, FileSystem& files) {
@@ -59,13 +57,8 @@ absl::StatusOr<Listing> ListFiles(const v1::Source& source, FileSystem& files) {
   const auto same = [](const FileInfo& a, const FileInfo& b) { return a.path == b.path; };
   listing.files.erase(std::unique(listing.files.begin(), listing.files.end(), same),
                       listing.files.end());
-  listing.root = CommonRoot(listing.files);
-  if (source.files_size() == 1) {
-    // What the pattern fixes, where the files agree on more than that: one class folder is still a
-    // class folder.
-    const std::string fixed = FixedRoot(source.files(0));
-    if (fixed.starts_with('/') && listing.root.starts_with(fixed + "/")) listing.root = fixed;
-  }
+  HR_RETURN_IF_ERROR(CheckPaths(listing.files));
+  HR_ASSIGN_OR_RETURN(listing.root, RootOf(source, files, listing));
   return listing;
 }
 
@@ -82,6 +75,7 @@ std::string VersionOf(const v1::Source& source, const std::string& format, const
   add(format);
   add(source.params().SerializeAsString());
   add_number(options.target_bytes);
+  add(listing.root);
   for (const FileInfo& file : listing.files) {
     add(file.path);
     add_number(file.size);
@@ -102,16 +96,64 @@ absl::Status CheckFiles(const v1::Source& source, const Format& format, const st
   return absl::OkStatus();
 }
 
+absl::Status NamesTellNoFormat(const FormatRegistry& formats) {
+  std::string known;
+  for (const FormatSpec* spec : formats.All()) known += (known.empty() ? "" : ", ") + spec->name;
+  return InvalidArgument(
+      "the names of the files do not tell their format: name the `format` (known: {})", known);
+}
+
+// Takes `next` as the format of the names so far; INVALID_ARGUMENT when they tell of two.
+absl::Status Agree(const FormatSpec* next, const FormatSpec*& found) {
+  if (next == nullptr || next == found) return absl::OkStatus();
+  if (found != nullptr) {
+    return InvalidArgument("the files look like {} and {}: name the `format`", found->name,
+                           next->name);
+  }
+  found = next;
+  return absl::OkStatus();
+}
+
+// What a source is before it is cut.
+struct Resolved {
+  const FormatSpec* spec = nullptr;
+  std::unique_ptr<Format> format;
+  Listing listing;
+};
+
+// A directory's name tells no format: then those of its files do.
+absl::StatusOr<Resolved> Resolve(const v1::Source& source, const FormatRegistry& formats,
+                                 FileSystem& files) {
+  Resolved out;
+  const absl::StatusOr<const FormatSpec*> told = FormatOf(source, formats);
+  if (told.ok()) {
+    out.spec = *told;
+  } else if (!source.format().empty() || source.files().empty()) {
+    return told.status();
+  }
+  if (out.spec != nullptr) {
+    HR_ASSIGN_OR_RETURN(out.format, out.spec->make(source.params()));
+    HR_RETURN_IF_ERROR(CheckFiles(source, *out.format, out.spec->name));
+  }
+  if (!source.files().empty()) {
+    HR_ASSIGN_OR_RETURN(out.listing, ListFiles(source, files));
+  }
+  if (out.spec != nullptr) return out;
+  for (const FileInfo& file : out.listing.files)
+    HR_RETURN_IF_ERROR(Agree(formats.FindByExtension(file.path), out.spec));
+  if (out.spec == nullptr) return told.status();
+  HR_ASSIGN_OR_RETURN(out.format, out.spec->make(source.params()));
+  return out;
+}
+
 absl::StatusOr<Dataset> List(const v1::Source& source, const FormatRegistry& formats,
                              FileSystem& files, const SplitOptions& options) {
+  HR_ASSIGN_OR_RETURN(Resolved resolved, Resolve(source, formats, files));
   Dataset dataset;
-  HR_ASSIGN_OR_RETURN(const FormatSpec* spec, FormatOf(source, formats));
-  dataset.format_name = spec->name;
-  HR_ASSIGN_OR_RETURN(dataset.format, spec->make(source.params()));
-  HR_RETURN_IF_ERROR(CheckFiles(source, *dataset.format, spec->name));
-  Listing listing;
+  dataset.format_name = resolved.spec->name;
+  dataset.format = std::move(resolved.format);
+  const Listing& listing = resolved.listing;
   if (dataset.format->has_files()) {
-    HR_ASSIGN_OR_RETURN(listing, ListFiles(source, files));
     HR_ASSIGN_OR_RETURN(dataset.splits, dataset.format->SplitListing(files, listing, options));
   } else {
     HR_ASSIGN_OR_RETURN(dataset.splits, dataset.format->SplitsWithoutFiles(options));
@@ -120,20 +162,14 @@ absl::StatusOr<Dataset> List(const v1::Source& source, const FormatRegistry& for
   for (size_t i = 0; i < dataset.splits.size(); ++i) dataset.splits[i].set_id(i);
   dataset.files = listing.files.size();
   for (const FileInfo& file : listing.files) dataset.bytes += file.size;
-  dataset.version = VersionOf(source, spec->name, listing, options);
+  dataset.version = VersionOf(source, dataset.format_name, listing, options);
   return dataset;
 }
 
 absl::StatusOr<Schema> SchemaOf(const v1::Source& source, const FormatRegistry& formats,
                                 FileSystem& files) {
-  HR_ASSIGN_OR_RETURN(const FormatSpec* spec, FormatOf(source, formats));
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Format> format, spec->make(source.params()));
-  HR_RETURN_IF_ERROR(CheckFiles(source, *format, spec->name));
-  Listing listing;
-  if (format->has_files()) {
-    HR_ASSIGN_OR_RETURN(listing, ListFiles(source, files));
-  }
-  return format->RecordSchema(files, listing.files);
+  HR_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(source, formats, files));
+  return resolved.format->RecordSchema(files, resolved.listing.files);
 }
 
 }  // namespace
@@ -143,25 +179,9 @@ absl::StatusOr<const FormatSpec*> FormatOf(const v1::Source& source,
   if (!source.format().empty()) return formats.Find(source.format());
   const FormatSpec* found = nullptr;
   for (const std::string& pattern : source.files()) {
-    for (const FormatSpec* spec : formats.All()) {
-      const bool fits =
-          std::any_of(spec->extensions.begin(), spec->extensions.end(), [&](const std::string& e) {
-            return std::string_view(pattern).ends_with(e) || Uncompressed(pattern).ends_with(e);
-          });
-      if (!fits) continue;
-      if (found != nullptr && found != spec) {
-        return InvalidArgument("the files look like {} and {}: name the `format`", found->name,
-                               spec->name);
-      }
-      found = spec;
-    }
+    HR_RETURN_IF_ERROR(Agree(formats.FindByExtension(pattern), found));
   }
-  if (found == nullptr) {
-    std::string known;
-    for (const FormatSpec* spec : formats.All()) known += (known.empty() ? "" : ", ") + spec->name;
-    return InvalidArgument(
-        "the names of the files do not tell their format: name the `format` (known: {})", known);
-  }
+  if (found == nullptr) return NamesTellNoFormat(formats);
   return found;
 }
 

@@ -23,8 +23,8 @@ struct Dataset {
   std::vector<v1::Split> splits;  // ids 0, 1, 2, ...
   uint64_t files = 0;
   uint64_t bytes = 0;
-  // 32 hex digits over (path, size, mtime) of every file, the format with its parameters, and the
-  // split options.
+  // 32 hex digits over (path, size, mtime) of every file, their common directory, the format with
+  // its parameters, and the split options.
   std::string version;
 };
 
@@ -35,7 +35,8 @@ absl::StatusOr<Dataset> ListDataset(const v1::Source& source, const FormatRegist
                                     FileSystem& files, const SplitOptions& options);
 
 // The format that a source names, or the one that the extensions of its patterns stand for
-// ("a/*.jsonl.gz": jsonl).
+// ("a/*.jsonl.gz": jsonl). Looks at no files: ListDataset and RecordSchemaOf also take the format
+// from the files of a directory.
 absl::StatusOr<const FormatSpec*> FormatOf(const v1::Source& source, const FormatRegistry& formats);
 
 // Just the record schema, for type checks while a pipeline is written. Looks into the first file

@@ -78,6 +78,67 @@ TEST_F(DatasetTest, FilesOfAFormatWithoutFilesAreRefused) {
   EXPECT_FALSE(List(none).ok());
 }
 
+TEST_F(DatasetTest, TheFilesOfADirectoryTellItsFormat) {
+  Write("a.jsonl", "{}\n");
+  Write("notes.md", "?");
+  const auto dataset = List(Files(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->format_name, "jsonl");
+  Write("b.tfrecord", "");
+  EXPECT_NE(List(Files("")).status().message().find("look like jsonl and tfrecord"),
+            absl::string_view::npos);
+}
+
+TEST_F(DatasetTest, LabelsDependOnThePatternNotOnWhichFoldersHaveFiles) {
+  std::filesystem::create_directories(dir_ / "train" / "cat");
+  Write("train/cat/1.jpg", "image");
+  const auto root_length = [&](const std::vector<std::string>& patterns) {
+    v1::Source source;
+    for (const std::string& pattern : patterns) source.add_files(pattern);
+    return List(source)->splits.at(0).root_length();
+  };
+  const std::string train = (dir_ / "train").string();
+  EXPECT_EQ(root_length({train}), train.size());
+  EXPECT_EQ(root_length({"file://" + train + "/"}), train.size());
+  EXPECT_EQ(root_length({train + "/*/*.jpg"}), train.size());
+  EXPECT_EQ(root_length({train + "/cat/*.jpg"}), train.size() + 4);
+  EXPECT_EQ(root_length({train + "/cat/1.jpg"}), train.size() + 4);
+  Write("train/2.jpg", "image");
+  EXPECT_EQ(root_length({train + "/cat/1.jpg", train + "/2.jpg"}), train.size());
+  EXPECT_EQ(root_length({train + "/{cat/1,2}.jpg"}), train.size());
+}
+
+TEST_F(DatasetTest, RelativePathsAreMadeAbsolute) {
+  Write("a.jsonl", "{}\n");
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_);
+  v1::Source source;
+  source.add_files("*.jsonl");
+  const auto dataset = List(source);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->splits[0].path(), std::filesystem::canonical(dir_).string() + "/a.jsonl");
+}
+
+TEST_F(DatasetTest, ANameThatIsNoUtf8IsRefusedNotBrokenOnTheWay) {
+  Write("\xff.jsonl", "{}\n");
+  const auto dataset = List(Files("*.jsonl"));
+  EXPECT_EQ(dataset.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(dataset.status().message().find("\\xff.jsonl"), absl::string_view::npos)
+      << dataset.status();
+}
+
+TEST_F(DatasetTest, SplitsKnowTheirFile) {
+  for (const char* name : {"a.jsonl", "b.jsonl"}) Write(name, "{}\n{}\n{}\n{}\n");
+  const auto dataset = List(Files("*.jsonl"), {.target_bytes = 3});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_EQ(dataset->splits.size(), 8u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(dataset->splits[i].id(), i);
+    EXPECT_EQ(dataset->splits[i].file_index(), i / 4);
+  }
+}
+
 TEST_F(DatasetTest, AnUnknownEndingAsksForTheFormat) {
   Write("a.xyz", "?");
   const auto dataset = List(Files("a.xyz"));
