@@ -85,5 +85,30 @@ TEST(DeclarationsTest, EveryFormatCanBeWrittenInYamlAndPython) {
   }
 }
 
+TEST(DeclarationsTest, EverySamplePipelineReadsAndPrints) {
+  const char* source = std::getenv("HEADRACE_SOURCE_DIR");
+  const std::filesystem::path folder =
+      std::filesystem::path(source != nullptr ? source : ".") / "configs/pipelines";
+  const OpRegistry ops = Ops();
+  const std::vector<FormatWords> formats = Formats();
+  const std::vector<std::string> passes = AllPasses().names();
+  size_t samples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++samples;
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    const auto def = ReadYaml(text.str(), entry.path().filename().string(), {ops, formats, passes});
+    ASSERT_TRUE(def.ok()) << def.status();
+    const auto yaml = PrintYaml(*def, ops);
+    ASSERT_TRUE(yaml.ok()) << yaml.status();
+    const auto back = ReadYaml(*yaml, "printed.yaml", {ops, formats, passes});
+    ASSERT_TRUE(back.ok()) << back.status() << "\n" << *yaml;
+    EXPECT_EQ(PrintYaml(*back, ops).value(), *yaml);
+    EXPECT_TRUE(PrintPython(*def, ops).ok());
+  }
+  EXPECT_GT(samples, 0u) << folder;
+}
+
 }  // namespace
 }  // namespace headrace
