@@ -31,6 +31,11 @@ class Element {
     frame_->AppendRuns(row_, row_ + 1, out);
     return out;
   }
+  uint64_t records() const {
+    uint64_t n = 0;
+    for (const Run& run : runs()) n += run.count;
+    return n;
+  }
   uint64_t task() const { return frame_->task(); }
   // Of the whole frame, its other rows too.
   const std::shared_ptr<const FrameView>& frame() const { return frame_; }

@@ -1,0 +1,205 @@
+// headrace run PIPELINE.yaml: streams it, here or from a cluster, and says how fast it was and what
+// held it up.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/pipeline_file.h"
+#include "cli/run_report.h"
+#include "cli/worker_processes.h"
+#include "client/client.h"
+#include "common/logging/progress_bar.h"
+#include "common/status.h"
+#include "common/sync/signals.h"
+#include "embedded/embedded_cluster.h"
+
+namespace headrace {
+namespace {
+
+const std::map<std::string, v1::Sharding> kShardings = {
+    {"off", v1::SHARDING_OFF},
+    {"static_file", v1::SHARDING_STATIC_FILE},
+    {"static_data", v1::SHARDING_STATIC_DATA},
+    {"static_file_or_data", v1::SHARDING_STATIC_FILE_OR_DATA},
+    {"static_hint", v1::SHARDING_STATIC_HINT},
+    {"dynamic", v1::SHARDING_DYNAMIC}};
+
+class RunCommand final : public Command {
+ public:
+  void Declare(CLI::App& app) override {
+    app.add_option("pipeline", path_, "YAML file")->required();
+    app.add_option("--cluster", cluster_,
+                   "a dispatcher's address; left out: a cluster in this process")
+        ->envname("HEADRACE_CLUSTER");
+    app.add_option("--workers", workers_,
+                   "without --cluster: that many worker processes; 0: one in this process")
+        ->check(CLI::Range(0, 256));
+    app.add_option("--epochs", epochs_, "passes over the data")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--job", options_.job, "the job's name; ranks of one job share its records");
+    app.add_option("--sharding", sharding_, "how records are shared out over workers")
+        ->transform(CLI::CheckedTransformer(kShardings))
+        ->type_name("POLICY");
+    app.add_option("--rank", options_.rank, "which rank of the job this is");
+    app.add_option("--world-size", world_size_, "how many ranks there are");
+    app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")
+        ->transform(CLI::AsSizeValue(false))
+        ->capture_default_str();
+    app.add_option("--output", output_, "text, or one JSON line")
+        ->check(CLI::IsMember({"text", "json"}));
+    app.add_option("--log-level", log_level_, "what is logged")->capture_default_str();
+  }
+
+  absl::Status Stream() {
+    const auto catalog = std::make_shared<const Catalog>();
+    HR_ASSIGN_OR_RETURN(const v1::PipelineDef def, ReadPipelineFile(path_, *catalog));
+    if (cluster_.empty()) HR_RETURN_IF_ERROR(StartCluster(catalog));
+    HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_));
+    options_.job_options.set_sharding(sharding_);
+    options_.job_options.set_world_size(world_size_);
+    HR_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, client_->Stream(def, options_));
+    report_.pipeline = def.name().empty() ? path_ : def.name();
+    report_.job = loader->job_name();
+    for (int i = 0; i < epochs_; ++i) HR_RETURN_IF_ERROR(RunEpoch(*loader));
+    loader->Close(absl::Seconds(1));
+    std::fputs(output_ == "json" ? (RunJson(report_) + "\n").c_str() : RunText(report_).c_str(),
+               stdout);
+    return absl::OkStatus();
+  }
+
+  absl::Status Run() override {
+    LoggingConfig log;
+    log.level = log_level_;
+    HR_RETURN_IF_ERROR(InitLogging(log));
+    ShutdownSignal signal;  // before any thread
+    stop_ = signal.token();
+    const absl::Status status = Stream();
+    client_.reset();
+    processes_.reset();
+    embedded_.reset();
+    return status;
+  }
+
+ private:
+  absl::Status StartCluster(std::shared_ptr<const Catalog> catalog) {
+    EmbeddedOptions options;
+    options.workers = workers_ == 0 ? 1 : 0;
+    HR_ASSIGN_OR_RETURN(embedded_, EmbeddedCluster::Start(options, std::move(catalog)));
+    cluster_ = embedded_->address();
+    if (workers_ > 0) {
+      processes_ = std::make_unique<WorkerProcesses>(
+          cluster_, std::vector<std::string>{"--log.level", log_level_}, "");
+      HR_RETURN_IF_ERROR(processes_->Start(workers_));
+    }
+    return absl::OkStatus();
+  }
+
+  // The dispatcher's sums over all tasks of the epoch; they are gone when it is.
+  void PollSteps(const std::string& job) {
+    if (polled_ + absl::Milliseconds(200) > absl::Now()) return;
+    polled_ = absl::Now();
+    v1::ListJobsRequest request;
+    request.set_job_name(job);
+    const auto reply = client_->dispatcher().ListJobs(request, absl::Seconds(1));
+    if (!reply.ok() || reply->jobs_size() == 0 || reply->jobs(0).steps_size() == 0) return;
+    epoch_steps_.assign(reply->jobs(0).steps().begin(), reply->jobs(0).steps().end());
+    report_.workers = std::max<uint64_t>(report_.workers, reply->jobs(0).tasks());
+  }
+
+  void AddEpochSteps() {
+    for (const v1::StepStats& step : epoch_steps_) {
+      auto it = std::find_if(report_.steps.begin(), report_.steps.end(),
+                             [&](const v1::StepStats& s) { return s.step() == step.step(); });
+      if (it == report_.steps.end()) {
+        report_.steps.push_back(step);
+        continue;
+      }
+      it->set_cpu_seconds(it->cpu_seconds() + step.cpu_seconds());
+      it->set_rows_in(it->rows_in() + step.rows_in());
+      it->set_rows_out(it->rows_out() + step.rows_out());
+      it->set_bytes_in(it->bytes_in() + step.bytes_in());
+      it->set_bytes_out(it->bytes_out() + step.bytes_out());
+      it->set_failed(it->failed() + step.failed());
+    }
+    epoch_steps_.clear();
+  }
+
+  absl::Status RunEpoch(Loader& loader) {
+    HR_RETURN_IF_ERROR(loader.StartEpoch());
+    EpochReport epoch;
+    epoch.epoch = loader.epoch();
+    const LoaderStats before = loader.stats();
+    const absl::Time begin = absl::Now();
+    ProgressBar::Options bar_options;
+    bar_options.label = fmt::format("epoch {}", epoch.epoch);
+    if (last_records_ > 0) bar_options.total = last_records_;
+    ProgressBar bar(bar_options);
+    while (true) {
+      if (stop_.Cancelled())
+        return Cancelled("stopped after {} records of epoch {}", epoch.records, epoch.epoch);
+      absl::StatusOr<std::optional<Element>> element = loader.Next(absl::Milliseconds(200));
+      PollSteps(loader.job_name());
+      if (absl::IsDeadlineExceeded(element.status())) {
+        HR_RETURN_IF_ERROR(CheckWorkers(loader));
+        continue;
+      }
+      HR_RETURN_IF_ERROR(element.status());
+      if (!*element) break;
+      ++epoch.elements;
+      epoch.records += (*element)->records();
+      bar.Update(static_cast<int64_t>(epoch.records));
+    }
+    bar.Finish();
+    const LoaderStats after = loader.stats();
+    epoch.seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    epoch.wait_seconds = absl::ToDoubleSeconds(after.wait - before.wait);
+    epoch.bytes = after.bytes - before.bytes;
+    const v1::EpochSummary summary = loader.summary();
+    epoch.settled = summary.settled();
+    epoch.failed = summary.failed();
+    epoch.failures.assign(summary.failures().begin(), summary.failures().end());
+    last_records_ = static_cast<int64_t>(epoch.records);
+    report_.epochs.push_back(std::move(epoch));
+    AddEpochSteps();
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckWorkers(const Loader& loader) {
+    if (processes_ && processes_->running() == 0)
+      return Unavailable("no worker is left: {}", processes_->Failure());
+    if (const std::string why = loader.waiting(); !why.empty()) {
+      LogLimited(waiting_limiter_, LogLevel::kWarning, "job {}: {}", loader.job_name(), why);
+    }
+    return absl::OkStatus();
+  }
+
+  std::string path_;
+  std::string cluster_;
+  size_t workers_ = 0;
+  int epochs_ = 1;
+  v1::Sharding sharding_ = v1::SHARDING_DYNAMIC;
+  uint32_t world_size_ = 1;
+  StreamOptions options_;
+  std::string output_ = "text";
+  std::string log_level_ = "warning";
+
+  CancellationToken stop_;
+  std::unique_ptr<EmbeddedCluster> embedded_;
+  std::unique_ptr<WorkerProcesses> processes_;
+  std::unique_ptr<Client> client_;
+  RunReport report_;
+  std::vector<v1::StepStats> epoch_steps_;
+  absl::Time polled_ = absl::InfinitePast();
+  int64_t last_records_ = 0;
+  LogLimiter waiting_limiter_{absl::Seconds(5)};
+};
+
+}  // namespace
+
+void Register_run(CommandList& commands) {
+  commands.Add<RunCommand>("run",
+                           "Streams a pipeline, here or from a cluster, and reports how fast");
+}
+
+}  // namespace headrace
