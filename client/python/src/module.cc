@@ -1,9 +1,12 @@
 // headrace._native: a thin layer of bindings; every decision is in C++ below or in Python above.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include "loader_binding.h"
 #include "pipeline_binding.h"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Headrace's C++ core";
   headrace::python::BindPipeline(module);
+  headrace::python::BindLoader(module);
 }
