@@ -9,6 +9,7 @@
 
 #include "arrays.h"
 #include "client/client.h"
+#include "common/logging/logging.h"
 #include "embedded/embedded_cluster.h"
 #include "pipeline_binding.h"
 #include "status.h"
@@ -125,6 +126,10 @@ class NativeCluster {
   }
 
   static std::unique_ptr<NativeCluster> Local(size_t workers) {
+    // A trainer's terminal is its own.
+    LoggingConfig log;
+    log.level = "warning";
+    RaiseIfError(InitLogging(log));
     EmbeddedOptions options;
     options.workers = workers;
     absl::StatusOr<std::unique_ptr<EmbeddedCluster>> embedded = absl::UnknownError("");

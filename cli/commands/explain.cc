@@ -1,0 +1,108 @@
+// headrace explain PIPELINE.yaml: the graph, the splits, the measured cost of each step, the
+// bottleneck.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/pipeline_file.h"
+#include "cli/proto_json.h"
+#include "cli/table.h"
+#include "common/status.h"
+#include "common/sync/signals.h"
+#include "pipeline/engine/local_runner.h"
+#include "pipeline/formats/dataset/dataset.h"
+#include "pipeline/graph/passes/optimize.h"
+#include "pipeline/graph/text/explain_text.h"
+
+namespace headrace {
+namespace {
+
+class Explain final : public Command {
+ public:
+  void Declare(CLI::App& app) override {
+    app.add_option("pipeline", path_, "YAML file")->required();
+    app.add_option("--measure-splits", measure_splits_,
+                   "run the pipeline on that many splits to measure it; 0: do not")
+        ->capture_default_str();
+    app.add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
+  }
+
+  absl::Status Run() override {
+    const Catalog catalog;
+    HR_ASSIGN_OR_RETURN(const v1::PipelineDef def, ReadPipelineFile(path_, catalog));
+    std::shared_ptr<FileSystem> files = NewLocalFileSystem();
+    HR_ASSIGN_OR_RETURN(const Dataset dataset,
+                        ListDataset(def.source(), catalog.formats, *files, {}));
+    HR_ASSIGN_OR_RETURN(const Graph graph, BuildOptimized(def, dataset.schema, catalog.ops,
+                                                          catalog.passes, dataset.version));
+    LocalRunReport report;
+    if (measure_splits_ > 0 && !dataset.splits.empty()) {
+      LocalRunOptions options;
+      options.max_splits = measure_splits_;
+      HR_ASSIGN_OR_RETURN(report, RunLocally(def, {&catalog.ops, &catalog.formats, files}, options,
+                                             [](Block) { return absl::OkStatus(); }));
+    }
+    if (output_ == "json") {
+      nlohmann::ordered_json out = ExplainJson(def, graph);
+      out["splits"] = dataset.splits.size();
+      out["files"] = dataset.files;
+      out["bytes"] = dataset.bytes;
+      out["measured"] = ToJson(report.stats)["steps"];
+      out["measured_seconds"] = report.wall_seconds;
+      out["measured_records"] = report.records;
+      std::printf("%s\n", out.dump(2).c_str());
+      return absl::OkStatus();
+    }
+    std::fputs(ExplainText(def, graph).c_str(), stdout);
+    std::printf("\nsource: %llu files, %s, %zu splits\n",
+                static_cast<unsigned long long>(dataset.files),
+                Bytes(static_cast<double>(dataset.bytes)).c_str(), dataset.splits.size());
+    PrintMeasured(report);
+    return absl::OkStatus();
+  }
+
+ private:
+  void PrintMeasured(const LocalRunReport& report) const {
+    if (report.records == 0) return;
+    double total = 0;
+    const v1::StepStats* slowest = nullptr;
+    for (const v1::StepStats& step : report.stats.steps()) {
+      total += step.cpu_seconds();
+      if (slowest == nullptr || step.cpu_seconds() > slowest->cpu_seconds()) slowest = &step;
+    }
+    std::printf("\nmeasured on %llu splits, %llu records, %.2f s:\n",
+                static_cast<unsigned long long>(report.splits),
+                static_cast<unsigned long long>(report.records), report.wall_seconds);
+    Table table(
+        {"step", "us/record", "share", "rows in", "rows out", "bytes out/record", "failed"});
+    const auto records = static_cast<double>(report.records);
+    for (const v1::StepStats& step : report.stats.steps()) {
+      table.Add({step.step(), fmt::format("{:.2f}", 1e6 * step.cpu_seconds() / records),
+                 fmt::format("{:.0f}%", 100 * step.cpu_seconds() / std::max(total, 1e-9)),
+                 std::to_string(step.rows_in()), std::to_string(step.rows_out()),
+                 Bytes(static_cast<double>(step.bytes_out()) / records),
+                 std::to_string(step.failed())});
+    }
+    std::fputs(table.ToString().c_str(), stdout);
+    std::printf("bottleneck: %s, %.0f%% of the CPU time; one core makes about %s records/s\n",
+                slowest->step().c_str(), 100 * slowest->cpu_seconds() / std::max(total, 1e-9),
+                Count(records / std::max(total, 1e-9)).c_str());
+    for (const v1::FailureSample& sample : report.failures) {
+      std::printf("failed at %s: %s\n", sample.step().c_str(), sample.message().c_str());
+    }
+  }
+
+  std::string path_;
+  std::string output_ = "text";
+  size_t measure_splits_ = 4;
+};
+
+}  // namespace
+
+void Register_explain(CommandList& commands) {
+  commands.Add<Explain>(
+      "explain", "The graph of a pipeline, its splits, what each step costs, the bottleneck");
+}
+
+}  // namespace headrace
