@@ -4,6 +4,7 @@
 
 #include "common/status.h"
 #include "element/schema_proto.h"
+#include "pipeline/formats/dataset/dataset.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/passes/optimize.h"
 
@@ -18,7 +19,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
                                                     TaskCallbacks callbacks) const {
   const v1::PipelineDef& pipeline = def.pipeline();
   HR_ASSIGN_OR_RETURN(const FormatSpec* format_spec,
-                      deps_.catalog->formats.Find(pipeline.source().format()));
+                      FormatOf(pipeline.source(), deps_.catalog->formats));
   TaskDeps deps;
   HR_ASSIGN_OR_RETURN(deps.format, format_spec->make(pipeline.source().params()));
   HR_ASSIGN_OR_RETURN(const Schema source_schema, SchemaFromDef(def.source_schema()));

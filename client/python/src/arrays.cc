@@ -1,6 +1,7 @@
 #include "arrays.h"
 
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include <memory>
 #include <string>
