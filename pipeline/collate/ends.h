@@ -3,12 +3,20 @@
 // block that it emits, at the latest when the call returns.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "element/block.h"
+#include "fmt/core.h"
 
 namespace headrace {
+
+// How messages name a row's (first) record.
+inline std::string RecordName(const Provenance& provenance) {
+  if (provenance.empty()) return "a record";
+  return fmt::format("record {} of split {}", provenance[0].first, provenance[0].split);
+}
 
 class Ends {
  public:

@@ -20,11 +20,6 @@ struct BatchParams {
   bool drop_remainder = false;
 };
 
-std::string RecordName(const Provenance& provenance) {
-  if (provenance.empty()) return "a record";
-  return fmt::format("record {} of split {}", provenance[0].first, provenance[0].split);
-}
-
 class BatchState final : public OpState {
  public:
   BatchState(SchemaPtr input, SchemaPtr output, const BatchParams& params)
