@@ -78,7 +78,11 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
     TakeReport(context, *job->epoch, request);
     FenceBroken(context, *job, request);
     FinishEpochIfComplete(context, job->id);
-    AssignTasks(context, job->id);
+    // A single task's successor waits for the last confirmation; all else that may be due is the
+    // duties'.
+    if (request.confirmed_fences_size() + request.broken_tasks_size() != 0) {
+      AssignTasks(context, job->id);
+    }
   }
   reply.set_acknowledged_report(request.report_number());
   if (job->ended) {

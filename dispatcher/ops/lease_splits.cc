@@ -13,7 +13,7 @@ namespace {
 // end up with the epoch's tail.
 size_t FairShare(const Epoch& epoch, const Lane& lane) {
   if (!lane.def().shared()) return lane.pending();
-  const size_t tasks = std::max<size_t>(1, epoch.ActiveTasks().size());
+  const size_t tasks = std::max<size_t>(1, epoch.active_tasks());
   return (lane.pending() + tasks - 1) / tasks;
 }
 

@@ -47,7 +47,7 @@ void AddEpoch(const OpContext& context, const Job& job, v1::JobStatus& status) {
   status.set_epoch(epoch.number());
   status.set_splits_retired(epoch.counts().retired);
   status.set_splits_leased(epoch.leases().size());
-  status.set_tasks(epoch.ActiveTasks().size());
+  status.set_tasks(epoch.active_tasks());
   status.set_fenced_tasks(epoch.FencedTasks().size());
   for (const v1::FailureSample& sample : epoch.failures()) *status.add_failures() = sample;
   AddSteps(context.telemetry, epoch, status);

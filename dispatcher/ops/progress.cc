@@ -15,7 +15,7 @@ std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) 
   std::vector<Candidate> good;
   std::vector<Candidate> all;
   for (const WorkerId worker : context.state().workers().Ready()) {
-    const Candidate candidate{worker, epoch.ActiveTasksOf(worker).size()};
+    const Candidate candidate{worker, epoch.active_tasks_of(worker)};
     all.push_back(candidate);
     if (int64_t{epoch.StrikesOf(worker)} < context.config.max_strikes) good.push_back(candidate);
   }
@@ -128,7 +128,7 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
 std::string WaitingReason(const State& state, const Job& job) {
   if (!job.epoch.has_value()) return "";
   if (job.epoch->readers().empty()) return "waiting for clients: none reads the epoch";
-  if (!job.epoch->ActiveTasks().empty()) return "";
+  if (job.epoch->active_tasks() != 0) return "";
   if (state.workers().live() == 0) return "waiting for workers: none is registered";
   if (state.workers().Ready().empty()) return "waiting for workers: all are draining";
   if (!job.epoch->fences().empty()) {
@@ -142,7 +142,7 @@ absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job) 
   if (!job.epoch.has_value()) return config.client_beat;
   const Epoch& epoch = *job.epoch;
   if (!epoch.fences().empty()) return config.busy_beat;
-  if (epoch.ActiveTasks().empty() || epoch.pending() != 0) return config.client_beat;
+  if (epoch.active_tasks() == 0 || epoch.pending() != 0) return config.client_beat;
   return epoch.leases().read_to_end() == epoch.leases().size() ? config.busy_beat
                                                                : config.closing_beat;
 }
@@ -153,7 +153,7 @@ absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker) {
     if (!job.epoch.has_value() || job.epoch->pending() != 0) continue;
     // The end of an epoch waits for the reports of what is leased: they should not take half a
     // second.
-    if (!job.epoch->ActiveTasksOf(worker).empty()) {
+    if (job.epoch->active_tasks_of(worker) != 0) {
       period = std::min(period, context.config.busy_beat);
     }
   }

@@ -58,7 +58,10 @@ absl::Status Epoch::Assign(const v1::TaskAssigned& event) {
   task.replay = event.replay();
   lanes_[lane].worker = task.worker;
   if (!lanes_[lane].def().shared()) lanes_[lane].task = task.id;
-  tasks_[task.id] = std::move(task);
+  active_of_[task.worker].insert(task.id);
+  ++active_tasks_;
+  const TaskId id = task.id;
+  tasks_[id] = std::move(task);
   ++tasks_version_;
   return absl::OkStatus();
 }
@@ -157,6 +160,10 @@ void Epoch::Fence(const v1::TasksFenced& event) {
     if (it == tasks_.end() || it->second.fenced) continue;
     Task& task = it->second;
     task.fenced = true;
+    --active_tasks_;
+    std::set<TaskId>& active = active_of_[task.worker];
+    active.erase(task.id);
+    if (active.empty()) active_of_.erase(task.worker);
     if (lanes_[task.lane].task == task.id) lanes_[task.lane].task = TaskId();
     round.tasks.insert(task.id);
     if (round.cause == v1::FENCE_CAUSE_TASK_ERROR || round.cause == v1::FENCE_CAUSE_STREAM_BROKEN) {
@@ -243,18 +250,20 @@ const Task* Epoch::FindActiveTask(TaskId id) const {
 
 std::vector<TaskId> Epoch::ActiveTasks() const {
   std::vector<TaskId> ids;
-  for (const auto& [id, task] : tasks_) {
-    if (!task.fenced) ids.push_back(id);
-  }
+  for (const auto& [worker, tasks] : active_of_) ids.insert(ids.end(), tasks.begin(), tasks.end());
+  std::ranges::sort(ids);
   return ids;
 }
 
 std::vector<TaskId> Epoch::ActiveTasksOf(WorkerId worker) const {
-  std::vector<TaskId> ids;
-  for (const auto& [id, task] : tasks_) {
-    if (!task.fenced && task.worker == worker) ids.push_back(id);
-  }
-  return ids;
+  const auto it = active_of_.find(worker);
+  if (it == active_of_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
+size_t Epoch::active_tasks_of(WorkerId worker) const {
+  const auto it = active_of_.find(worker);
+  return it == active_of_.end() ? 0 : it->second.size();
 }
 
 std::vector<TaskId> Epoch::FencedTasks() const {

@@ -55,7 +55,9 @@ class Epoch {
   const Task* FindTask(TaskId id) const;  // fenced ones too
   const Task* FindActiveTask(TaskId id) const;
   std::vector<TaskId> ActiveTasks() const;
+  size_t active_tasks() const { return active_tasks_; }
   std::vector<TaskId> ActiveTasksOf(WorkerId worker) const;
+  size_t active_tasks_of(WorkerId worker) const;
   std::vector<TaskId> FencedTasks() const;
   const LeaseTable& leases() const { return leases_; }
   const std::list<FenceRound>& fences() const { return fences_; }
@@ -88,6 +90,8 @@ class Epoch {
   const bool lane_per_worker_;
   std::vector<Lane> lanes_;
   std::map<TaskId, Task> tasks_;
+  std::map<WorkerId, std::set<TaskId>> active_of_;  // no empty sets
+  size_t active_tasks_ = 0;
   LeaseTable leases_;
   std::list<FenceRound> fences_;
   std::set<ClientId> readers_;
