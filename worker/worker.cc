@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-constexpr absl::Duration kBeatPeriod = absl::Milliseconds(250);
+constexpr absl::Duration kBeatPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kLeaseRetryPeriod = absl::Milliseconds(50);
 constexpr absl::Duration kSendPeriod =
     absl::Seconds(1);  // only a safety net: output and credit wake it
