@@ -19,7 +19,8 @@ ROOMS = [
     {"element"},
     {"rpc", "pipeline", "cache", "transport"},
     {"dispatcher", "worker", "orchestrator", "client"},
-    {"cli"},
+    {"embedded"},  # a dispatcher and workers in one process
+    {"cli", "python"},
     {"bench", "tests"},
 ]
 # Folders within a room, lowest first; "" is the room's own files, which every folder of it may import.
@@ -28,10 +29,11 @@ FOLDERS = {
     "pipeline": [
         {""},
         {"collate", "graph", "imaging", "record", "sources"},
+        {"expression"},
         {"formats", "udf"},
         {"ops"},
         {"passes"},
-        {"docs"},
+        {"catalog", "docs"},
         {"engine"},
     ],
 }
@@ -51,6 +53,8 @@ def level_of(levels, name):
 
 def room_of(path):
     """The room that a path from the repository's root lies in. Generated protobuf headers are proto's."""
+    if path.startswith("client/python/"):
+        return "python"  # bindings see what the command line sees
     first = path.split("/", 1)[0]
     return "proto" if first == "headrace" else first
 

@@ -1,4 +1,4 @@
-#include "arrays.h"
+#include "client/python/src/arrays.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>

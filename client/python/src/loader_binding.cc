@@ -1,4 +1,4 @@
-#include "loader_binding.h"
+#include "client/python/src/loader_binding.h"
 
 #include <pybind11/stl.h>
 
@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "arrays.h"
+#include "client/python/src/arrays.h"
 #include "client/client.h"
+#include "client/python/src/pipeline_binding.h"
+#include "client/python/src/status.h"
 #include "common/logging/logging.h"
 #include "embedded/embedded_cluster.h"
-#include "pipeline_binding.h"
-#include "status.h"
 
 namespace py = pybind11;
 

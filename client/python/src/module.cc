@@ -2,8 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "loader_binding.h"
-#include "pipeline_binding.h"
+#include "client/python/src/loader_binding.h"
+#include "client/python/src/pipeline_binding.h"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Headrace's C++ core";

@@ -1,4 +1,4 @@
-#include "pipeline_binding.h"
+#include "client/python/src/pipeline_binding.h"
 
 #include <pybind11/stl.h>
 
@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "client/python/src/status.h"
+#include "client/python/src/values.h"
 #include "pipeline/formats/dataset/dataset.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/text/printers.h"
 #include "pipeline/graph/yaml/yaml_reader.h"
-#include "status.h"
-#include "values.h"
 
 namespace py = pybind11;
 

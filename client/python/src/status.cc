@@ -1,4 +1,4 @@
-#include "status.h"
+#include "client/python/src/status.h"
 
 #include <string>
 

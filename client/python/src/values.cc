@@ -1,4 +1,4 @@
-#include "values.h"
+#include "client/python/src/values.h"
 
 #include <string>
 
