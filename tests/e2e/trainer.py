@@ -41,13 +41,18 @@ def main():
     with hr.connect(args.address) as cluster:
         loader = cluster.stream(hr.from_yaml(args.pipeline), job=args.job, sharding=args.sharding, rank=args.rank,
                                 world_size=args.world)
-        for _ in range(args.epochs):
+        for epoch in range(args.epochs):
             seen = []
-            for batch in loader:
+            epochs.append(seen)
+            loader.set_epoch(epoch)
+            try:
+                batches = iter(loader)
+            except hr.EpochOverError:
+                continue  # the other ranks finished it before this one was up
+            for batch in batches:
                 seen += digests(batch[args.field])
                 if args.sleep:
                     time.sleep(args.sleep)
-            epochs.append(seen)
         loader.close()
     with open(args.out, "w") as out:
         json.dump(epochs, out)

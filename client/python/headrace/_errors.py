@@ -44,3 +44,7 @@ class JobEndedError(HeadraceError):
 
 class ClosedError(HeadraceError):
     """Used after close(), or at the wrong time."""
+
+
+class EpochOverError(HeadraceError):
+    """The epoch was over before this rank came, or this rank has had it."""

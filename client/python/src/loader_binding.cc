@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "client/python/src/arrays.h"
 #include "client/client.h"
+#include "client/python/src/arrays.h"
 #include "client/python/src/pipeline_binding.h"
 #include "client/python/src/status.h"
 #include "common/logging/logging.h"

@@ -27,6 +27,8 @@ const char* ClassOf(absl::StatusCode code) {
       return "JobEndedError";
     case absl::StatusCode::kFailedPrecondition:
       return "ClosedError";
+    case absl::StatusCode::kOutOfRange:
+      return "EpochOverError";
     default:
       return "HeadraceError";
   }
