@@ -6,7 +6,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 PYTHON := /usr/bin/python3
 
-.PHONY: demo test build release deps format lint bench test-asan test-tsan fuzz clean help
+.PHONY: demo test build release deps format lint bench docs test-asan test-tsan fuzz clean help
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ lint:  ## clang-format (check only), clang-tidy on what changed, the arrows
 
 bench: release  ## run the benchmark suites (SUITE=transport,images)
 	@bench/run --suite $(or $(SUITE),transport,images)
+
+docs: build  ## write docs/steps.md anew from the declarations in the code
+	@$(BUILD)/pipeline/docs/hr_registry_docs steps > docs/steps.md
 
 clean:  ## remove the build tree
 	rm -rf build

@@ -91,8 +91,24 @@ class RunCommand final : public Command {
       processes_ = std::make_unique<WorkerProcesses>(
           cluster_, std::vector<std::string>{"--log.level", log_level_}, "");
       HR_RETURN_IF_ERROR(processes_->Start(workers_));
+      HR_RETURN_IF_ERROR(AwaitWorkers());
     }
     return absl::OkStatus();
+  }
+
+  absl::Status AwaitWorkers() {
+    HR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(cluster_));
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (true) {
+      const auto reply = client->dispatcher().ListWorkers({}, absl::Seconds(1));
+      if (reply.ok() && static_cast<size_t>(reply->workers_size()) >= workers_)
+        return absl::OkStatus();
+      if (const std::string failure = processes_->Failure(); !failure.empty())
+        return Unavailable("{}", failure);
+      if (absl::Now() > deadline)
+        return DeadlineExceeded("the {} worker processes did not register within 20 s", workers_);
+      if (stop_.Wait(absl::Milliseconds(20))) return Cancelled("stopped");
+    }
   }
 
   // The dispatcher's sums over all tasks of the epoch; they are gone when it is.
