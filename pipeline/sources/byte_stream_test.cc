@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <memory>
 #include <string>
 
 #include "pipeline/sources/memory_file_system.h"
@@ -85,6 +88,52 @@ TEST(ByteStreamTest, CompressedFilesOfSeveralMembersReadAsOne) {
   EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b)).bytes == a + b);
   EXPECT_TRUE(ReadFile("/a.zst", Zstd(a) + Zstd(b), 1000).bytes == a + b);
   EXPECT_TRUE(ReadFile("/a.zlib", Zlib(a)).bytes == a);
+}
+
+// Gives its bytes a few at a time, however many are asked for.
+class Trickle final : public ByteStream {
+ public:
+  Trickle(std::string bytes, size_t step) : bytes_(std::move(bytes)), step_(step) {}
+  absl::StatusOr<size_t> Read(std::span<std::byte> out) override {
+    const size_t n = std::min({step_, out.size(), bytes_.size() - at_});
+    std::memcpy(out.data(), bytes_.data() + at_, n);
+    at_ += n;
+    return n;
+  }
+  uint64_t file_offset() const override { return at_; }
+
+ private:
+  const std::string bytes_;
+  const size_t step_;
+  size_t at_ = 0;
+};
+
+TEST(ByteStreamTest, MembersMayEndAnywhereInWhatIsReadAtOnce) {
+  const std::string text = LongText().substr(0, 5000);
+  const struct {
+    Codec codec;
+    std::string bytes;
+  } cases[] = {{Codec::kGzip, Gzip(text) + Gzip("") + Gzip("x") + Gzip(text)},
+               {Codec::kZlib, Zlib(text) + Zlib("x") + Zlib("") + Zlib(text)},
+               {Codec::kZstd, Zstd(text) + Zstd("x") + Zstd("") + Zstd(text)}};
+  for (const auto& c : cases) {
+    for (size_t in = 1; in < 40; in += 1 + in / 10) {
+      for (size_t out : {1ul, 7ul, 5000ul}) {
+        const auto stream =
+            NewDecompressingStream(c.codec, std::make_unique<Trickle>(c.bytes, in), "/a");
+        const Read read = ReadAll(*stream, out);
+        ASSERT_TRUE(read.status.ok()) << Name(c.codec) << in << " " << out << read.status;
+        ASSERT_TRUE(read.bytes == text + "x" + text) << Name(c.codec) << in << " " << out;
+      }
+    }
+    // Cut anywhere, it is never taken for whole.
+    for (size_t cut = 1; cut < c.bytes.size(); cut += 13) {
+      const auto stream = NewDecompressingStream(
+          c.codec, std::make_unique<Trickle>(c.bytes.substr(0, cut), 64), "/a");
+      const Read read = ReadAll(*stream, 1000);
+      ASSERT_TRUE(text + "x" + text != read.bytes || !read.status.ok()) << Name(c.codec) << cut;
+    }
+  }
 }
 
 TEST(ByteStreamTest, MagicBeatsTheName) {

@@ -1,5 +1,5 @@
-// The decompressing streams of byte_stream.h: zlib's inflate and zstd, fed a read-ahead at a time.
-#include <zlib.h>
+// The decompressing streams of byte_stream.h: ISA-L's inflate and zstd, fed a read-ahead at a time.
+#include <isa-l/igzip_lib.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -31,6 +31,8 @@ class CompressedInput {
   const std::byte* data() const { return buffer_.get() + at_; }
   size_t size() const { return filled_ - at_; }
   void Take(size_t n) { at_ += n; }
+  // The last n bytes taken since the last Refill that read anything.
+  void PutBack(size_t n) { at_ -= std::min(n, at_); }
   uint64_t offset() const { return stream_->file_offset() - size(); }
 
   absl::Status Damaged(Codec codec, std::string_view what) const {
@@ -52,41 +54,48 @@ class CompressedInput {
   size_t filled_ = 0;
 };
 
+// gzip and zlib by ISA-L, which inflates two to three times as fast as zlib.
 class InflateStream final : public ByteStream {
  public:
   InflateStream(Codec codec, std::unique_ptr<ByteStream> input, std::string_view path)
-      : codec_(codec), input_(std::move(input), path) {
-    // 16 on top of the window bits asks for the gzip wrapper.
-    ready_ = inflateInit2(&zlib_, codec == Codec::kGzip ? MAX_WBITS + 16 : MAX_WBITS) == Z_OK;
-  }
-  ~InflateStream() override {
-    if (ready_) inflateEnd(&zlib_);
+      : codec_(codec), input_(std::move(input), path), state_(std::make_unique<inflate_state>()) {
+    isal_inflate_init(state_.get());
   }
 
   absl::StatusOr<size_t> Read(std::span<std::byte> out) override {
-    if (!ready_) return ResourceExhausted("no memory for a {} decoder", Name(codec_));
     const size_t room = std::min<size_t>(out.size(), 1u << 30);
     while (failed_.ok()) {
-      HR_ASSIGN_OR_RETURN(const bool more, input_.Refill());
+      const bool asked = between_ || starved_;
+      bool more = true;
+      if (asked) {
+        HR_ASSIGN_OR_RETURN(more, input_.Refill());
+      }
       if (between_) {
         if (more && SkipPadding()) continue;
         if (!more) return 0;
-        HR_RETURN_IF_ERROR(StartMember());
+        StartMember();
       }
-      if (!more) return input_.CutOff(codec_);
-      zlib_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input_.data()));
-      zlib_.avail_in = static_cast<uInt>(input_.size());
-      zlib_.next_out = reinterpret_cast<Bytef*>(out.data());
-      zlib_.avail_out = static_cast<uInt>(room);
-      const int result = inflate(&zlib_, Z_NO_FLUSH);
-      input_.Take(input_.size() - zlib_.avail_in);
-      if (result == Z_STREAM_END) {
-        between_ = true;
-      } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      const auto given = static_cast<uint32_t>(input_.size());
+      state_->next_in = const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(input_.data()));
+      state_->avail_in = given;
+      state_->next_out = reinterpret_cast<uint8_t*>(out.data());
+      state_->avail_out = static_cast<uint32_t>(room);
+      const int result = isal_inflate(state_.get());
+      const size_t taken = given - state_->avail_in;
+      input_.Take(taken);
+      const size_t made = room - state_->avail_out;
+      starved_ = state_->avail_out > 0;
+      if (result < 0 || result == ISAL_NEED_DICT) {
         failed_ = input_.Damaged(codec_, Reason(result));
+      } else if (state_->block_state == ISAL_BLOCK_FINISH) {
+        // Whole bytes behind the member that it has looked at already are the next one's.
+        input_.PutBack(static_cast<size_t>(state_->read_in_length / 8));
+        between_ = true;
+      } else if (asked && taken == 0 && made == 0) {
+        failed_ = more ? input_.Damaged(codec_, "it leads nowhere") : input_.CutOff(codec_);
       }
       // What was made before the damage goes out first.
-      if (const size_t made = room - zlib_.avail_out; made > 0) return made;
+      if (made > 0) return made;
     }
     return failed_;
   }
@@ -102,23 +111,35 @@ class InflateStream final : public ByteStream {
     input_.Take(zeros);
     return true;
   }
-  absl::Status StartMember() {
-    if (started_ && inflateReset(&zlib_) != Z_OK) return input_.Damaged(codec_, "no new member");
+  void StartMember() {
+    isal_inflate_reset(state_.get());
+    state_->crc_flag = codec_ == Codec::kGzip ? ISAL_GZIP : ISAL_ZLIB;
     started_ = true;
     between_ = false;
-    return absl::OkStatus();
   }
-  std::string_view Reason(int result) const {
-    if (zlib_.msg != nullptr) return zlib_.msg;
-    return result == Z_NEED_DICT ? "it needs a preset dictionary" : "no valid stream";
+  static std::string_view Reason(int result) {
+    switch (result) {
+      case ISAL_INVALID_WRAPPER:
+        return "no valid header";
+      case ISAL_UNSUPPORTED_METHOD:
+        return "an unknown method of compression";
+      case ISAL_INCORRECT_CHECKSUM:
+        return "the checksum of the content is wrong";
+      case ISAL_NEED_DICT:
+        return "it needs a preset dictionary";
+      default:
+        return "no valid block";
+    }
   }
 
   const Codec codec_;
   CompressedInput input_;
-  z_stream zlib_{};
-  bool ready_ = false;
+  const std::unique_ptr<inflate_state> state_;
   bool started_ = false;
   bool between_ = true;  // before the first member, or behind one
+  // It has used up its input, not only filled the output. Before that, a new buffer must not take
+  // the place of the one that the bytes come from which it has looked at beyond the member's end.
+  bool starved_ = true;
   absl::Status failed_;
 };
 

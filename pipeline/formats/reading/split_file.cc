@@ -1,5 +1,6 @@
 #include "pipeline/formats/reading/split_file.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -60,7 +61,8 @@ void RecordCursor::Fail(Block& block, absl::StatusCode code, uint64_t offset,
   absl::Status status =
       MakeStatus(code, "{}: {}byte {}, record {} of split {}: {}", path_,
                  compressed_ ? "decompressed " : "", offset, index_, split_, what);
-  status.SetPayload(kOffsetPayload, absl::Cord(fmt::format("{}", offset)));
+  const std::string digits = std::to_string(offset);
+  status.SetPayload(kOffsetPayload, absl::Cord(absl::string_view(digits)));
   block.FailRecord(run(), std::move(status));
   ++index_;
 }
