@@ -58,7 +58,7 @@ class OpState {
  public:
   virtual ~OpState() = default;
   virtual absl::Status Push(Block block, Emit emit) = 0;
-  // The stream has ended: emit what is held. After Finish the state is as new (a task may get more splits later).
+  // The stream has ended: emit what is held. Then the state is as new (more splits may come); take and skip count on.
   virtual absl::Status Finish(Emit emit) = 0;
   // Bytes kept between calls; the engine counts them into the task's memory.
   virtual size_t held_bytes() const { return 0; }
