@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command.h"
 #include "common/config/config.h"
 #include "common/status.h"
 
@@ -34,8 +35,19 @@ class ConfigFlags {
     }
   }
 
-  // Flag > HEADRACE_* > file > default.
+  // Flag > HEADRACE_* > file > default. A setting that cannot be is a UsageError, wherever it was
+  // given.
   absl::StatusOr<T> Load() const {
+    absl::StatusOr<T> config = Read();
+    if (!absl::IsInvalidArgument(config.status())) return config;
+    return UsageError(std::string(config.status().message()));
+  }
+
+  bool print() const { return print_; }
+  std::string Print(const T& config) const { return spec_.Print(config); }
+
+ private:
+  absl::StatusOr<T> Read() const {
     ConfigInput input;
     if (!path_.empty()) {
       HR_ASSIGN_OR_RETURN(input, ReadConfigFile(path_));
@@ -45,10 +57,6 @@ class ConfigFlags {
     return spec_.Load(input);
   }
 
-  bool print() const { return print_; }
-  std::string Print(const T& config) const { return spec_.Print(config); }
-
- private:
   const ConfigSpec<T> spec_;
   std::string path_;
   bool print_ = false;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "common/status.h"
 
 namespace {
@@ -44,7 +45,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::fprintf(stderr, "headrace: %s (headrace --help lists the commands)\n", error.what());
+    std::fprintf(stderr, "headrace: %s\n", headrace::UsageMessage(app, error).c_str());
     return kUsage;
   }
   for (auto& [sub, command] : declared) {

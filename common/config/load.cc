@@ -1,6 +1,7 @@
 // What of a config is read: YAML, then environment, then flags, then the checks.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <regex>
@@ -118,6 +119,8 @@ absl::Status ReadEnvironment(const ConfigNode& root, const ConfigInput& input,
 
 absl::Status ReadFlags(const ConfigInput& input, const std::vector<ConfigLeaf>& leaves, void* out) {
   for (const auto& [name, value] : input.flags) {
+    std::string flag = name;  // as it is typed
+    std::replace(flag.begin(), flag.end(), '_', '-');
     const ConfigLeaf* found = nullptr;
     std::vector<std::string> known;
     for (const ConfigLeaf& leaf : leaves) {
@@ -130,7 +133,7 @@ absl::Status ReadFlags(const ConfigInput& input, const std::vector<ConfigLeaf>& 
                              nearest.empty() ? "" : DidYouMean("--" + nearest));
     }
     HR_RETURN_IF_ERROR(
-        At(fmt::format("--{}", name),
+        At(fmt::format("--{}", flag),
            found->node->set(found->Owner(out), {ConfigText::Kind::kScalar, {value}})));
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/status.h"
+#include "pipeline/formats/reading/file_run.h"
 
 namespace headrace {
 
@@ -175,6 +176,10 @@ std::string Accounting::Fail(std::span<const RowFailure> failures, std::string_v
       words = std::string(message);
     } else if (book == nullptr || book->split.path().empty()) {
       words = fmt::format("{}: record {} of split {}: {}", where, failure.record.first,
+                          failure.record.split, message);
+    } else if (book->split.has_more_files()) {  // as the reader of such splits says it
+      words = fmt::format("{}: {}: byte 0, record {} of split {}: {}", where,
+                          FileOfRecord(book->split, failure.record.first), failure.record.first,
                           failure.record.split, message);
     } else {
       words =

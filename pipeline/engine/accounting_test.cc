@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "pipeline/formats/reading/file_run.h"
 
 namespace headrace {
 namespace {
@@ -162,6 +163,19 @@ TEST_F(AccountingTest, AReplayDropsDeliveredRowsAndRefusesToCutABatch) {
   EXPECT_EQ(block.provenance(0)[0].first, 2u);
   Block mixed = Rows({{ElementRun{5, 1, 2}}});
   EXPECT_EQ(books.Emit(mixed).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(AccountingTest, AFailureInASplitOfManyFilesNamesTheRecordsOwnFile) {
+  Accounting books({});
+  v1::Lease lease = MakeLease(1, 5);
+  lease.mutable_split()->clear_path();
+  FileRunWriter files(*lease.mutable_split());
+  for (const char* name : {"dir/a.jpg", "dir/b.jpg", "dir/c.jpg"}) files.Add({name, 9, 0});
+  Open(books, lease);
+  const std::vector<RowFailure> failures = {
+      {ElementRun{5, 2, 1}, absl::DataLossError("broken"), 1}};
+  EXPECT_EQ(books.Fail(failures, "step 3 'resize'", "3:resize"),
+            "step 3 'resize': dir/c.jpg: byte 0, record 2 of split 5: broken");
 }
 
 TEST_F(AccountingTest, FirstFailuresAreKeptInWordsAllAreCounted) {

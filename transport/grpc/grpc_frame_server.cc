@@ -355,8 +355,10 @@ absl::StatusOr<std::unique_ptr<FrameServer>> StartGrpcFrameServer(
     const GrpcFrameServerOptions& options, StreamHandler& handler) {
   auto server = std::make_unique<GrpcFrameServer>(options, handler);
   if (!server->started()) {
-    return Unavailable("cannot listen on {}: the address is taken, or not one of this machine",
-                       options.address);
+    return Unavailable(
+        "cannot listen on {}: it is in use by another process, or not an address of this machine; "
+        "set listen to another, or to port 0 to have a free one chosen",
+        options.address);
   }
   return server;
 }

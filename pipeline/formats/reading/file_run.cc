@@ -53,4 +53,15 @@ absl::StatusOr<bool> FileRunReader::Next(FileInfo& file) {
   return true;
 }
 
+std::string FileOfRecord(const v1::Split& split, uint64_t index) {
+  if (!split.has_more_files()) return split.path();
+  FileRunReader files(split);
+  FileInfo file;
+  for (uint64_t i = 0; i <= index; ++i) {
+    const absl::StatusOr<bool> more = files.Next(file);
+    if (!more.ok() || !*more) return split.path();
+  }
+  return file.path;
+}
+
 }  // namespace headrace

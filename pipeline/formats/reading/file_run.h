@@ -37,4 +37,8 @@ class FileRunReader {
   size_t tail_ = 0;
 };
 
+// The path of the file that record `index` of a split of many files is; of any other split, its
+// path.
+std::string FileOfRecord(const v1::Split& split, uint64_t index);
+
 }  // namespace headrace
