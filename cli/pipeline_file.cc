@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
@@ -11,13 +11,30 @@
 #include "pipeline/graph/yaml/yaml_reader.h"
 
 namespace headrace {
+namespace {
 
-absl::StatusOr<v1::PipelineDef> ReadPipelineFile(const std::string& path, const Catalog& catalog) {
+constexpr size_t kMaxFileBytes = 16 << 20;
+
+// read(), not a stream's iterators: those throw when `path` is a directory.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  const std::string what = fmt::format("the pipeline {} (check the path)", path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return ErrnoStatus(errno, "read the pipeline " + path);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return ErrnoStatus(EIO, "read the pipeline " + path);
+  if (!file) return ErrnoStatus(errno, "cannot open " + what);
+  std::string text(kMaxFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return ErrnoStatus(errno == 0 ? EIO : errno, "cannot read " + what);
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) {
+    return InvalidArgument("{}: larger than 16 MiB: this is no pipeline", path);
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::PipelineDef> ReadPipelineFile(const std::string& path, const Catalog& catalog) {
+  HR_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   std::vector<FormatWords> formats;
   for (const FormatSpec* spec : catalog.formats.All()) {
     formats.push_back({spec->name, spec->help, spec->params, spec->extensions});

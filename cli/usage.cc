@@ -59,7 +59,7 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
   if (!extras.empty())
     return fmt::format("{}: unexpected argument '{}'; {} --help shows the usage", called,
                        extras.front(), called);
-  return fmt::format("{}: {}; {} --help shows the usage", called, error.what(), called);
+  return fmt::format("{}; {} --help shows the usage", error.what(), called);
 }
 
 }  // namespace headrace

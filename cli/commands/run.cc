@@ -9,6 +9,7 @@
 #include "cli/worker_processes.h"
 #include "client/client.h"
 #include "common/logging/progress_bar.h"
+#include "common/nearest.h"
 #include "common/status.h"
 #include "common/sync/signals.h"
 #include "embedded/embedded_cluster.h"
@@ -24,6 +25,24 @@ const std::map<std::string, v1::Sharding> kShardings = {
     {"static_hint", v1::SHARDING_STATIC_HINT},
     {"dynamic", v1::SHARDING_DYNAMIC}};
 
+std::string ShardingWords() {
+  std::string list;
+  for (const auto& [word, sharding] : kShardings) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
+// Throws as CLI11 wants it from a flag.
+v1::Sharding ShardingOf(const std::string& word) {
+  if (const auto found = kShardings.find(word); found != kShardings.end()) return found->second;
+  std::vector<std::string> words;
+  for (const auto& [known, sharding] : kShardings) words.push_back(known);
+  const std::string nearest = NearestWord(word, words);
+  throw CLI::ValidationError(
+      "--sharding", fmt::format("no policy '{}'; {}", word,
+                                nearest.empty() ? "the policies are " + ShardingWords()
+                                                : fmt::format("did you mean '{}'?", nearest)));
+}
+
 class RunCommand final : public Command {
  public:
   void Declare(CLI::App& app) override {
@@ -38,9 +57,11 @@ class RunCommand final : public Command {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--job", options_.job, "the job's name; ranks of one job share its records");
-    app.add_option("--sharding", sharding_, "how records are shared out over workers")
-        ->transform(CLI::CheckedTransformer(kShardings))
-        ->type_name("POLICY");
+    app.add_option_function<std::string>(
+           "--sharding", [this](const std::string& word) { sharding_ = ShardingOf(word); },
+           "how records are shared out over workers: " + ShardingWords())
+        ->type_name("POLICY")
+        ->default_str("dynamic");
     app.add_option("--rank", options_.rank, "which rank of the job this is");
     app.add_option("--world-size", world_size_, "how many ranks there are");
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")

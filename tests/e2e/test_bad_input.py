@@ -4,11 +4,13 @@ import collections
 import io
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
 import struct
 import tarfile
+import tempfile
 import time
 import urllib.request
 
@@ -288,6 +290,20 @@ def test_a_file_deleted_between_listing_and_reading(tmp_path):
         loader.close()
 
 
+def test_a_deleted_image_is_one_failed_record_when_errors_are_skipped(tmp_path):
+    folder, source = image_folder(tmp_path)
+    path = pipeline(tmp_path / "skip.yaml", source, on_error="skip")
+    with Cluster(tmp_path, workers=0) as cluster, hr.connect(cluster.address) as connection:
+        loader = connection.stream(hr.from_yaml(path), job="deleted")
+        (folder / "good3.jpg").unlink()
+        cluster.add_worker()
+        assert [e["path"] for e in loader] == [str(folder / f"good{i}.jpg").encode() for i in range(6) if i != 3]
+        summary = loader.summary
+        assert summary["failed"] == 1
+        says(str(summary["failures"]), folder / "good3.jpg", "record 3", "moved or deleted")
+        loader.close()
+
+
 def test_a_pattern_that_matches_nothing(bad, tmp_path):
     says(bad.run(pipeline(tmp_path / "p.yaml", {"files": str(tmp_path / "none-*.tfrecord"), "format": "tfrecord"}), FAILED),
          tmp_path / "none-*.tfrecord", "no file", "check the path")
@@ -321,16 +337,27 @@ def test_roots_of_a_worker_hold_where_the_dispatcher_has_none(tmp_path):
         says(error_line(done), tmp_path / "a.txt", "roots")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads whatever the mode bits say; the tests of --roots cover PERMISSION_DENIED")
-def test_a_directory_without_permission(bad, tmp_path):
-    (tmp_path / "shut").mkdir()
-    (tmp_path / "shut" / "a.txt").write_text("line\n")
-    path = pipeline(tmp_path / "p.yaml", {"files": str(tmp_path / "shut" / "*.txt"), "format": "text"})
-    (tmp_path / "shut").chmod(0)
+def test_a_directory_without_permission():
+    """Root reads whatever the mode bits say, so as root the command runs as another user."""
+    other = {"user": 65534} if os.geteuid() == 0 else {}
     try:
-        says(bad.run(path, FAILED), tmp_path / "shut", "ermission")
-    finally:
-        (tmp_path / "shut").chmod(0o700)
+        processes.run("--version", timeout=BOUND, **other)
+    except PermissionError:
+        pytest.skip(f"another user may not run {processes.HEADRACE}; the tests of --roots cover PERMISSION_DENIED")
+    with tempfile.TemporaryDirectory() as name:  # pytest's own directories are shut to other users
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        shut = directory / "shut"
+        shut.mkdir()
+        (shut / "a.txt").write_text("line\n")
+        path = pipeline(directory / "p.yaml", {"files": str(shut / "*.txt"), "format": "text"})
+        shut.chmod(0)
+        try:
+            done = processes.run("run", path, check=False, timeout=BOUND, **other)
+        finally:
+            shut.chmod(0o700)
+    assert done.returncode == FAILED, done.stdout
+    says(error_line(done), shut, "ermission")
 
 
 # --- budgets and counts
@@ -380,6 +407,14 @@ def test_a_pipeline_with_a_mistyped_step(tmp_path):
     says(error_line(done), f"{path}:3:", "shufle", "did you mean", "shuffle")
 
 
+def test_a_pipeline_that_is_no_file(tmp_path):
+    for command in ("run", "explain"):
+        for path in (tmp_path, tmp_path / "none.yaml"):
+            done = processes.run(command, path, check=False, timeout=BOUND)
+            assert done.returncode == FAILED
+            says(error_line(done), f"{path} (check the path)")
+
+
 def test_a_port_in_use(bad):
     for role in (("dispatcher", "--listen", bad.address), ("dispatcher", "--listen", "127.0.0.1:0", "--metrics-listen", bad.address),
                  ("worker", "--dispatcher", bad.address, "--listen", bad.address)):
@@ -423,7 +458,8 @@ def test_settings_that_cannot_be(tmp_path):
     (["worker", "--dispacher", "localhost:1"], ["unknown flag '--dispacher' of headrace worker; did you mean '--dispatcher'?"]),
     (["worker", "--xyzzyplugh=1"], ["unknown flag '--xyzzyplugh' of headrace worker; headrace worker --help lists the flags"]),
     (["--versoin"], ["unknown flag '--versoin' of headrace; did you mean '--version'?"]),
-    (["run"], ["headrace run: ", "pipeline", "headrace run --help"]),
+    (["run"], ["pipeline is required", "headrace run --help"]),
+    (["run", "a.yaml", "--sharding", "dynamc"], ["--sharding: no policy 'dynamc'; did you mean 'dynamic'?", "headrace run --help"]),
     (["run", "a.yaml", "b.yaml"], ["unexpected argument 'b.yaml'"]),
     (["run", "a.yaml", "--epochs", "many"], ["--epochs", "many", "headrace run --help"]),
     ([], ["headrace --help"]),
