@@ -37,6 +37,19 @@ class FenceTest : public DispatcherBed {
   v1::Lease lease;
 };
 
+TEST_F(FenceTest, AWorkerThatSaysGoodbyeIsFencedAtOnce) {
+  Begin();
+  v1::WorkerBeatRequest goodbye;
+  goodbye.set_worker(a.id);
+  goodbye.set_worker_uid(a.uid);
+  goodbye.set_leaving(true);
+  ASSERT_TRUE(service->WorkerBeat(goodbye).ok());
+  EXPECT_THAT(Beat(client).fences(), ElementsAre(task));
+  Beat(client, task, {}, {task});
+  EXPECT_THAT(Lease(b, TasksOf(b).at(0), 1).leases(), SizeIs(1));
+  EXPECT_TRUE(service->WorkerBeat(goodbye).ok()) << "doubled";
+}
+
 TEST_F(FenceTest, ALostWorkersSplitComesBackOnlyWhenEveryReaderConfirmed) {
   Begin();
   TestClient second = Open();

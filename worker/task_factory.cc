@@ -38,6 +38,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   options.shard = def.slot();
   options.shards = std::max<uint64_t>(1, def.slots());
   options.shard_by_record = def.shard_by_record();
+  options.replay = def.replay();
   options.weight = def.weight();
   options.on_error = pipeline.errors().on_error();
   options.read_bytes = Bytes(config_.read_bytes);

@@ -123,6 +123,12 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
     CheckErrorBudget(context, job);
     FinishEpochIfComplete(context, job);
   }
+  if (request.leaving()) {
+    RemoveWorker(context, id, /*lost=*/true, "said goodbye");
+    reply.set_acknowledged_report(request.report_number());
+    reply.set_drained(true);
+    return reply;
+  }
   if (worker->state == WorkerState::kDraining) CloseDrained(context, id);
   reply.set_acknowledged_report(request.report_number());
   reply.set_beat_milliseconds(

@@ -21,7 +21,7 @@ absl::StatusOr<const OpSpec*> OpRegistry::Find(std::string_view name) const {
   for (const auto& [known, spec] : ops_) names.push_back(known);
   const std::string nearest = NearestWord(name, names);
   return InvalidArgument("unknown step '{}'{}", name,
-                         nearest.empty() ? "; `headrace ops` lists the known ones"
+                         nearest.empty() ? "; `headrace steps` lists the known ones"
                                          : fmt::format("; did you mean '{}'?", nearest));
 }
 
