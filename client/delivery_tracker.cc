@@ -1,5 +1,6 @@
 #include "client/delivery_tracker.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headrace {
@@ -25,32 +26,68 @@ void AddRuns(const std::map<uint64_t, std::vector<Run>>& runs, v1::ClientBeatReq
 
 void DeliveryTracker::Reset() {
   open_.clear();
-  sent_.clear();
+  open_size_ = 0;
+  sealed_.clear();
+  carried_ = last_number_;
   fenced_.clear();
   to_confirm_.clear();
 }
 
+void DeliveryTracker::Reincarnate() {
+  fenced_.clear();
+  to_confirm_.clear();
+}
+
+void DeliveryTracker::Grown(size_t runs) {
+  open_size_ += runs;
+  if (open_size_ >= most_runs_) Seal();
+}
+
+void DeliveryTracker::Seal() {
+  if (open_.empty()) return;
+  sealed_.push_back({++last_number_, open_size_, std::move(open_)});
+  open_.clear();
+  open_size_ = 0;
+}
+
 void DeliveryTracker::Delivered(const FrameView& frame, size_t row) {
-  frame.AppendRuns(row, row + 1, open_[frame.task()]);
+  std::vector<Run>& open = open_[frame.task()];
+  const size_t before = open.size();
+  frame.AppendRuns(row, row + 1, open);
+  Grown(open.size() - before);
 }
 
 void DeliveryTracker::Delivered(uint64_t task, std::span<const Run> runs) {
   std::vector<Run>& open = open_[task];
+  const size_t before = open.size();
   for (const Run& run : runs) AppendRun(open, run);
+  Grown(open.size() - before);
 }
 
 void DeliveryTracker::Fill(v1::ClientBeatRequest& request) {
-  if (!open_.empty()) {
-    sent_.push_back({++last_number_, std::move(open_)});
-    open_.clear();
+  Seal();
+  size_t size = 0;
+  uint64_t number = last_number_;
+  bool all = true;
+  for (const Report& report : sealed_) {
+    if (size != 0 && size + report.size > most_runs_) {
+      number = report.number - 1;
+      all = false;
+      break;
+    }
+    size += report.size;
+    AddRuns(report.runs, request);
   }
-  request.set_report_number(last_number_);
-  for (const Report& report : sent_) AddRuns(report.runs, request);
+  request.set_report_number(number);
+  carried_ = std::max(carried_, number);
+  if (!all) return;
   for (uint64_t task : to_confirm_) request.add_confirmed_fences(task);
 }
 
 std::vector<uint64_t> DeliveryTracker::OnReply(const v1::ClientBeatReply& reply) {
-  while (!sent_.empty() && sent_.front().number <= reply.acknowledged_report()) sent_.pop_front();
+  while (!sealed_.empty() && sealed_.front().number <= reply.acknowledged_report()) {
+    sealed_.pop_front();
+  }
   std::vector<uint64_t> fresh;
   // The dispatcher repeats a fence until it has our confirmation.
   to_confirm_.clear();

@@ -5,7 +5,7 @@
 // A report goes out with every beat until it is acknowledged; the dispatcher takes the union. A
 // fence, once seen, is never lifted: frames of that task are not handed over any more, and the beat
 // that confirms it carries every run of the task whose report was not acknowledged (visitation.md,
-// point 5).
+// point 5). What is too much for one message goes in several, confirmations in the last.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,23 @@ namespace headrace {
 
 class DeliveryTracker {
  public:
-  // A new epoch, or a new incarnation of the client: nothing is owed from before.
+  // The dispatcher refuses messages with more (limits.max_runs_per_message is four times that).
+  static constexpr size_t kMostRuns = 1'000'000;
+
+  explicit DeliveryTracker(size_t most_runs = kMostRuns) : most_runs_(most_runs) {}
+
+  // A new epoch: nothing is owed from before.
   void Reset();
+  // The same epoch under a new client id: fences in force are told anew, reports that were not
+  // acknowledged go out again.
+  void Reincarnate();
 
   // The trainer has row `row` of `frame`. Precondition: its task is not fenced.
   void Delivered(const FrameView& frame, size_t row);
   // The same, by its runs.
   void Delivered(uint64_t task, std::span<const Run> runs);
 
-  // Fills report_number, delivered and confirmed_fences with all that is owed.
+  // Fills report_number, delivered and confirmed_fences with what is owed.
   void Fill(v1::ClientBeatRequest& request);
   // The answer to a beat. Returns the tasks that are fenced from now on (not before): drop what is
   // held of them.
@@ -41,19 +49,27 @@ class DeliveryTracker {
 
   bool fenced(uint64_t task) const { return fenced_.contains(task); }
   // There is something that no beat has carried yet.
-  bool unsent() const { return !open_.empty(); }
+  bool unsent() const { return !open_.empty() || backlog(); }
+  // The last beat could not carry all.
+  bool backlog() const { return carried_ < last_number_; }
   bool must_confirm() const { return !to_confirm_.empty(); }
 
  private:
   using Runs = std::map<uint64_t, std::vector<Run>>;  // by task
   struct Report {
     uint64_t number;
+    size_t size;  // in runs
     Runs runs;
   };
+  void Grown(size_t runs);
+  void Seal();
 
-  Runs open_;                // since the last report was made
-  std::deque<Report> sent_;  // not acknowledged
-  uint64_t last_number_ = 0;
+  size_t most_runs_;
+  Runs open_;  // since the last report was made
+  size_t open_size_ = 0;
+  std::deque<Report> sealed_;  // not acknowledged
+  uint64_t last_number_ = 0;   // of the reports made
+  uint64_t carried_ = 0;       // of those that a beat has carried
   std::set<uint64_t> fenced_;
   std::set<uint64_t> to_confirm_;
 };

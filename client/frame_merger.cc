@@ -21,6 +21,7 @@ void FrameMerger::EndTask(uint64_t task) {
   const auto it = lines_.find(task);
   if (it == lines_.end()) return;
   it->second.ended = true;
+  it->second.under_way = 0;
   if (it->second.frames.empty()) lines_.erase(it);
 }
 
@@ -65,15 +66,38 @@ uint64_t FrameMerger::Share() const {
   return std::max<uint64_t>(kLeastShare, budget_ / std::max<size_t>(1, lines_.size()));
 }
 
-uint64_t FrameMerger::TakeCredit(uint64_t task) {
-  const auto it = lines_.find(task);
-  if (it == lines_.end() || it->second.ended) return 0;
-  Line& line = it->second;
+uint64_t FrameMerger::Total() const {
+  uint64_t total = held_bytes_;
+  for (const auto& [task, line] : lines_)
+    total += static_cast<uint64_t>(std::max<int64_t>(0, line.under_way));
+  return total;
+}
+
+uint64_t FrameMerger::Due(const Line& line, uint64_t total) const {
+  if (line.ended) return 0;
   const auto share = static_cast<int64_t>(Share());
   const int64_t free = share - static_cast<int64_t>(line.held) - line.under_way;
-  if (free < share / 4 || free <= 0) return 0;
-  line.under_way += free;
-  return static_cast<uint64_t>(free);
+  if (free <= 0 || free < share / 4) return 0;
+  const uint64_t left = total < budget_ ? budget_ - total : 0;
+  const bool starved = line.held == 0 && line.under_way <= 0;
+  // After a frame larger than its credit, what it went over by has to be granted before more comes.
+  const uint64_t least = starved ? kLeastShare + static_cast<uint64_t>(-line.under_way) : 0;
+  const uint64_t due = std::min(static_cast<uint64_t>(free), std::max(left, least));
+  const uint64_t worth_it = std::min(kLeastShare, static_cast<uint64_t>(share / 4));
+  return starved || due >= worth_it ? due : 0;
+}
+
+uint64_t FrameMerger::TakeCredit(uint64_t task) {
+  const auto it = lines_.find(task);
+  if (it == lines_.end()) return 0;
+  const uint64_t due = Due(it->second, Total());
+  it->second.under_way += static_cast<int64_t>(due);
+  return due;
+}
+
+void FrameMerger::ForgetCredit(uint64_t task) {
+  const auto it = lines_.find(task);
+  if (it != lines_.end()) it->second.under_way = 0;
 }
 
 }  // namespace headrace

@@ -2,9 +2,10 @@
 // that keeps their bytes within the prefetch budget. Thread-free: the Loader calls it under its
 // mutex.
 //
-// Each task may have budget / tasks bytes held or under way. Credit comes back to a task as its
-// frames are used up, so a slow task never starves a fast one and the sum stays below the budget
-// (plus one frame a task: a frame larger than the credit left still comes).
+// Each task may have budget / tasks bytes held or under way, and all together the budget, give or
+// take one frame a task: a frame larger than the credit left still comes, and a task that has
+// nothing always gets a little. Credit comes back as frames are used up, so a slow task never
+// starves a fast one.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,19 @@ class FrameMerger {
   // Bytes of credit to grant to `task` now; counts as granted. Batched up: 0 until a quarter of its
   // share is free.
   uint64_t TakeCredit(uint64_t task);
+  // The same for all tasks: grant(task, bytes) returns whether the task has a stream that took it.
+  template <typename Grant>
+  void GiveCredit(Grant grant) {
+    uint64_t total = Total();
+    for (auto& [task, line] : lines_) {
+      const uint64_t due = Due(line, total);
+      if (due == 0 || !grant(task, due)) continue;
+      line.under_way += static_cast<int64_t>(due);
+      total += due;
+    }
+  }
+  // The stream that the task's credit was granted to is gone.
+  void ForgetCredit(uint64_t task);
 
   bool empty() const { return held_bytes_ == 0; }
   uint64_t held_bytes() const { return held_bytes_; }
@@ -62,6 +76,9 @@ class FrameMerger {
     bool ended = false;
   };
   uint64_t Share() const;
+  // Held and under way, all tasks together.
+  uint64_t Total() const;
+  uint64_t Due(const Line& line, uint64_t total) const;
 
   const uint64_t budget_;
   std::map<uint64_t, Line> lines_;

@@ -10,15 +10,18 @@ namespace headrace {
 absl::StatusOr<std::unique_ptr<Loader>> Loader::Open(const v1::PipelineDef& pipeline,
                                                      const StreamOptions& options,
                                                      const ClientOptions& client, Deps deps) {
-  auto core = std::make_shared<LoaderCore>(pipeline, options, client, std::move(deps));
+  std::shared_ptr<FrameConnector> connector = deps.connector;
+  auto core = std::make_shared<LoaderCore>(pipeline, options, client, deps);
   HR_RETURN_IF_ERROR(core->Open());
   core->StartBeats();
-  return std::unique_ptr<Loader>(new Loader(std::move(core)));
+  return std::unique_ptr<Loader>(new Loader(std::move(connector), std::move(core)));
 }
 
 Loader::~Loader() { Close(absl::Seconds(2)); }
 
-absl::Status Loader::StartEpoch(std::optional<uint64_t> epoch) { return core_->StartEpoch(epoch); }
+absl::Status Loader::StartEpoch(std::optional<uint64_t> epoch, absl::Duration timeout) {
+  return core_->StartEpoch(epoch, timeout);
+}
 absl::StatusOr<std::optional<Element>> Loader::Next(absl::Duration timeout) {
   return core_->Next(timeout);
 }

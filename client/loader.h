@@ -50,9 +50,11 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Begins `epoch`, or the one after the last (the job's next one at first). An epoch that was left
-  // early is ended where it is.
-  absl::Status StartEpoch(std::optional<uint64_t> epoch = std::nullopt);
+  // Begins `epoch`, or the one after the last (the job's next one at first); goes on with the one
+  // that is being read. An epoch that was left early is ended where it is once all its readers have
+  // left it. DEADLINE_EXCEEDED after `timeout` (call again): it says what is waited for.
+  absl::Status StartEpoch(std::optional<uint64_t> epoch = std::nullopt,
+                          absl::Duration timeout = absl::Minutes(10));
   // The next element; nothing at the end of the epoch. DEADLINE_EXCEEDED after `timeout` (call
   // again), the job's error when it failed or was cancelled, UNAVAILABLE when the dispatcher stayed
   // away for outage_timeout, FAILED_PRECONDITION after Close.
@@ -73,9 +75,12 @@ class Loader {
   std::string waiting() const;
 
  private:
-  explicit Loader(std::shared_ptr<LoaderCore> core) : core_(std::move(core)) {}
-  const std::shared_ptr<LoaderCore>
-      core_;  // shared with receivers, which may outlive us by a moment
+  Loader(std::shared_ptr<FrameConnector> connector, std::shared_ptr<LoaderCore> core)
+      : connector_(std::move(connector)), core_(std::move(core)) {}
+  // Ours alone: a receiver may be the last to let go of the core, in a thread that the connector
+  // would wait for.
+  const std::shared_ptr<FrameConnector> connector_;
+  const std::shared_ptr<LoaderCore> core_;  // shared with receivers
 };
 
 }  // namespace headrace

@@ -3,13 +3,17 @@
 #include <utility>
 
 #include "client/loader_core.h"
+#include "client/may_pass.h"
 #include "common/logging/logging.h"
 #include "common/status.h"
 
 namespace headrace {
 namespace {
 
-constexpr absl::Duration kLeastPause = absl::Milliseconds(2);  // between beats, however urgent
+// Between beats: however urgent; and for a trainer that waits, which may be the rule (a slow
+// input).
+constexpr absl::Duration kLeastPause = absl::Milliseconds(2);
+constexpr absl::Duration kWaitingPause = absl::Milliseconds(25);
 constexpr absl::Duration kBeatTimeout = absl::Seconds(1);
 
 // Hands what arrives to the core, as long as there is one.
@@ -49,54 +53,63 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
   return request;
 }
 
+absl::Duration LoaderCore::NextBeat() const {
+  absl::Duration pause = period_;
+  if (beat_soon_) pause = std::min(pause, kWaitingPause);
+  if (beat_now_) pause = kLeastPause;
+  return last_beat_ + pause;
+}
+
 void LoaderCore::BeatLoop() {
-  absl::Duration last = deps_.clock->Steady();
   while (true) {
     v1::ClientBeatRequest request;
     absl::Duration sent_at;
+    Chores retries;
     {
       absl::MutexLock lock(&mutex_);
       while (!closed_) {
-        const absl::Duration now = deps_.clock->Steady();
+        const absl::Duration now = clock_->Steady();
         const absl::Duration due =
-            std::min(beat_now_ ? last + kLeastPause : last + period_, streams_.NextDue());
+            client_id_ == 0 ? absl::InfiniteDuration() : std::min(NextBeat(), streams_.NextDue());
         if (now >= due) break;
-        beat_.WaitWithTimeout(&mutex_, due - now);
+        beat_.WaitWithTimeout(&mutex_, std::min(due - now, absl::Seconds(60)));
       }
       if (closed_) return;
-      Chores retries;
-      retries.openings = streams_.TakeDue(deps_.clock->Steady());
-      if (!retries.openings.empty()) {
-        mutex_.Unlock();
-        Do(std::move(retries));
-        mutex_.Lock();
-        continue;
+      retries.openings = streams_.TakeDue(clock_->Steady());
+      if (retries.openings.empty()) {
+        beat_now_ = beat_soon_ = false;
+        sent_at = last_beat_ = clock_->Steady();
+        request = MakeBeat();
       }
-      beat_now_ = false;
-      sent_at = last = deps_.clock->Steady();
-      request = MakeBeat();
     }
-    const absl::StatusOr<v1::ClientBeatReply> reply =
-        deps_.dispatcher->ClientBeat(request, kBeatTimeout);
-    if (!reply.ok()) {
-      LogDebug("client beat: {}", OneLine(reply.status()));
-      continue;  // ride through: streams go on, reports wait
-    }
-    if (reply->unknown_client()) {
-      if (absl::Status status = Reopen(); !status.ok() && !IsTransient(status)) {
-        absl::MutexLock lock(&mutex_);
-        failure_ = status;
-        changed_.SignalAll();
-      }
+    if (!retries.openings.empty()) {
+      Do(std::move(retries));
       continue;
     }
+    const absl::StatusOr<v1::ClientBeatReply> reply =
+        dispatcher_->ClientBeat(request, kBeatTimeout);
     Chores chores;
+    bool unknown = false;
     {
       absl::MutexLock lock(&mutex_);
-      if (!closed_ && request.client() == client_id_ && request.epoch() == epoch_)
-        TakeReply(*reply, sent_at, chores);
+      if (!reply.ok()) {
+        LogDebug("client beat: {}", OneLine(reply.status()));
+        // An answer that says no says it again; what may pass is ridden through: streams go on,
+        // reports wait.
+        if (!MayPass(reply.status()))
+          Fail(Annotate(reply.status(), "the dispatcher refuses beats"));
+      } else if (request.client() == client_id_) {
+        unknown = reply->unknown_client();
+        if (!unknown && !closed_ && request.epoch() == epoch_) TakeReply(*reply, sent_at, chores);
+      }
     }
     Do(std::move(chores));
+    if (!unknown) continue;
+    const absl::Status status = Reopen();
+    if (status.ok()) continue;
+    LogDebug("opening job '{}' again: {}", job_.job_name(), OneLine(status));
+    absl::MutexLock lock(&mutex_);
+    if (!MayPass(status)) Fail(status);
   }
 }
 
@@ -105,133 +118,205 @@ void LoaderCore::TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent
   answered_ = sent_at;
   period_ = absl::Milliseconds(std::clamp<uint32_t>(reply.beat_milliseconds(), 5, 60'000));
   waiting_ = reply.waiting();
-  if (reply.has_failure() && failure_.ok()) {
-    failure_ = absl::Status(static_cast<absl::StatusCode>(reply.failure().code()),
-                            reply.failure().message());
+  if (reply.has_failure()) {
+    const auto code = static_cast<absl::StatusCode>(reply.failure().code());
+    Fail(absl::Status(code == absl::StatusCode::kOk ? absl::StatusCode::kCancelled : code,
+                      reply.failure().message()));
   }
   for (uint64_t task : tracker_.OnReply(reply)) {
     merger_.RemoveTask(task);
     streams_.Remove(task, chores.dropped);
   }
-  if (tracker_.must_confirm()) beat_now_ = true;
-  if (reply.tasks_changed()) TakeTasks(reply, chores);
-  if (reply.epoch_finished()) {
+  if (tracker_.must_confirm() || tracker_.backlog()) beat_now_ = true;
+  if (reply.tasks_changed() && in_epoch_) TakeTasks(reply.tasks(), reply.tasks_version(), chores);
+  if (reply.epoch_finished() && in_epoch_) {
     epoch_finished_ = true;
     summary_ = reply.summary();
+    streams_.Clear(chores.dropped);
   }
+  GrantCredit();
   changed_.SignalAll();
 }
 
-void LoaderCore::TakeTasks(const v1::ClientBeatReply& reply, Chores& chores) {
-  tasks_version_ = reply.tasks_version();
-  const absl::Duration now = deps_.clock->Steady();
+void LoaderCore::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks,
+                           uint64_t version, Chores& chores) {
+  tasks_version_ = version;
+  const absl::Duration now = clock_->Steady();
   const auto fenced = [this](uint64_t task) {
     mutex_.AssertHeld();
     return tracker_.fenced(task);
   };
-  for (uint64_t task : streams_.SetTasks(reply, fenced, now, chores.dropped)) merger_.AddTask(task);
-  for (TaskStreams::Opening& opening : streams_.TakeDue(now))
+  const TaskStreams::Change change = streams_.SetTasks(tasks, fenced, now, chores.dropped);
+  for (uint64_t task : change.added) merger_.AddTask(task);
+  for (uint64_t task : change.gone) merger_.EndTask(task);
+  for (TaskStreams::Opening& opening : streams_.TakeDue(now)) {
     chores.openings.push_back(std::move(opening));
+  }
 }
 
 void LoaderCore::Do(Chores chores) {
   chores.dropped.clear();
-  for (const TaskStreams::Opening& opening : chores.openings) {
-    v1::StreamOpen open;
-    uint64_t credit = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (closed_) return;
-      open.set_client(client_id_);
-      open.set_epoch(epoch_);
-      // A refused attempt used none of its credit.
-      merger_.RemoveTask(opening.task);
-      merger_.AddTask(opening.task);
-      credit = merger_.TakeCredit(opening.task);
-    }
-    open.set_job(job_.job());
-    open.set_task(opening.task);
-    std::unique_ptr<IncomingFrames> handle = deps_.connector->Open(
-        opening.address, open, credit,
-        std::make_shared<Receiver>(weak_from_this(), opening.task, opening.attempt));
-    absl::MutexLock lock(&mutex_);
-    const bool wanted = streams_.Opened(opening, handle);
-    if (!wanted) merger_.RemoveTask(opening.task);
-    if (handle != nullptr) {
-      mutex_.Unlock();
-      handle.reset();
-      mutex_.Lock();
-    }
-  }
+  for (const TaskStreams::Opening& opening : chores.openings) OpenStream(opening);
 }
 
-void LoaderCore::OnFrame(uint64_t task, uint64_t /*attempt*/, FrameBuffer buffer) {
+void LoaderCore::OpenStream(const TaskStreams::Opening& opening) {
+  v1::StreamOpen open;
+  uint64_t credit = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || !streams_.Wanted(opening)) return;
+    open.set_client(client_id_);
+    open.set_epoch(epoch_);
+    merger_.ForgetCredit(opening.task);  // a refused attempt used none of its own
+    credit = merger_.TakeCredit(opening.task);
+  }
+  open.set_job(job_.job());
+  open.set_task(opening.task);
+  std::unique_ptr<IncomingFrames> handle =
+      connector_->Open(opening.address, open, credit,
+                       std::make_shared<Receiver>(weak_from_this(), opening.task, opening.attempt));
+  absl::MutexLock lock(&mutex_);
+  streams_.Opened(opening, handle);
+  GrantCredit();  // its frames may have been used up before there was a handle to grant more by
+  if (handle == nullptr) return;
+  mutex_.Unlock();
+  handle.reset();
+  mutex_.Lock();
+}
+
+void LoaderCore::OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer) {
   absl::StatusOr<std::shared_ptr<const FrameView>> frame = FrameView::Parse(std::move(buffer));
   absl::MutexLock lock(&mutex_);
   if (closed_ || tracker_.fenced(task)) return;
   if (!frame.ok()) {
-    failure_.Update(Annotate(frame.status(), fmt::format("a frame of task {}", task)));
-  } else if ((*frame)->epoch() != epoch_ || !merger_.Push(task, *std::move(frame))) {
-    return;  // of an epoch or a task that is over
+    Fail(Annotate(frame.status(), fmt::format("a frame of task {}", task)));
+  } else if ((*frame)->epoch() != epoch_ || (*frame)->task() != task) {
+    return;  // of an epoch that is over
+  } else if (streams_.Received(task, attempt, (*frame)->sequence())) {
+    merger_.Push(task, *std::move(frame));
+    changed_.Signal();
+  } else {
+    beat_now_ = true;  // to say that the stream is broken
+    beat_.Signal();
   }
-  changed_.Signal();
 }
 
 void LoaderCore::OnClosed(uint64_t task, uint64_t attempt, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (closed_) return;
-  streams_.Closed(task, attempt, status, deps_.clock->Steady());
+  if (closed_ || !streams_.Closed(task, attempt, status, clock_->Steady())) return;
   if (streams_.ended(task)) merger_.EndTask(task);
-  beat_now_ = beat_now_ || !status.ok();
+  merger_.ForgetCredit(task);
+  GrantCredit();
+  // What another stream to the same worker would meet again.
+  if (!status.ok() && !MayPass(status) && !absl::IsFailedPrecondition(status)) {
+    // OUT_OF_RANGE is an epoch's word here; a frame over the limit is a matter of resources.
+    Fail(absl::IsOutOfRange(status) ? absl::ResourceExhaustedError(status.message()) : status);
+  }
+  beat_now_ = beat_now_ || streams_.AnyBroken();
   beat_.Signal();
 }
 
-absl::Status LoaderCore::Reopen() {
-  uint64_t epoch = 0;
-  bool in_epoch = false;
-  Chores dropped;
-  {
-    absl::MutexLock lock(&mutex_);
-    epoch = epoch_;
-    in_epoch = in_epoch_ && !epoch_finished_;
-    // The dispatcher gave us up and gives out again what we had not reported: nothing that we hold
-    // may be handed over.
-    streams_.Clear(dropped.dropped);
-    merger_.Clear();
-  }
-  Do(std::move(dropped));
-  LogWarning("the dispatcher gave this client of job '{}' up; opening the job again",
-             job_.job_name());
+absl::StatusOr<v1::OpenJobReply> LoaderCore::CallOpenJob(uint64_t uid, absl::Duration timeout) {
   v1::OpenJobRequest request;
-  request.set_job_name(job_.job_name());
+  request.set_job_name(options_.job.empty() ? job_.job_name() : options_.job);
   *request.mutable_pipeline() = pipeline_;
   *request.mutable_options() = options_.job_options;
-  request.set_client_uid(uid_);
+  request.set_client_uid(uid);
   request.set_rank(options_.rank);
-  HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply,
-                      deps_.dispatcher->OpenJob(request, client_.call_timeout));
-  if (reply.job() != job_.job()) {
-    return Aborted("job '{}' was over when this client came back: its records were given to others",
-                   job_.job_name());
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    client_id_ = reply.client();
-    answered_ = deps_.clock->Steady();
-  }
-  if (!in_epoch) return absl::OkStatus();
-  v1::StartEpochRequest start;
-  start.set_client(reply.client());
-  start.set_job(job_.job());
-  start.set_epoch(epoch);
-  HR_ASSIGN_OR_RETURN(const v1::StartEpochReply started,
-                      deps_.dispatcher->StartEpoch(start, client_.call_timeout));
+  return dispatcher_->OpenJob(request, timeout);
+}
+
+absl::Status LoaderCore::Reopen() {
+  uint64_t uid = 0;
   Chores chores;
   {
     absl::MutexLock lock(&mutex_);
-    EnterEpoch(epoch, started, chores);
+    // The dispatcher gave us up and gives out again what we had not reported: nothing that we hold
+    // may be handed over.
+    streams_.Clear(chores.dropped);
+    merger_.Clear();
+    uid = uid_;
   }
   Do(std::move(chores));
+  LogWarning("the dispatcher gave this client of job '{}' up; opening the job again",
+             job_.job_name());
+  const absl::Duration asked_at = clock_->Steady();
+  HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply, CallOpenJob(uid, client_.call_timeout));
+  if (reply.job() != job_.job()) {
+    return FailedPrecondition(
+        "job '{}' was over when this client came back: its records were given to others",
+        job_.job_name());
+  }
+  v1::StartEpochRequest start;
+  start.set_client(reply.client());
+  start.set_job(job_.job());
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || !in_epoch_ || epoch_finished_) {
+      client_id_ = reply.client();
+      answered_ = asked_at;
+      changed_.SignalAll();
+      return absl::OkStatus();
+    }
+    start.set_epoch(epoch_);
+  }
+  const absl::StatusOr<v1::StartEpochReply> started =
+      dispatcher_->StartEpoch(start, client_.call_timeout);
+  if (absl::IsNotFound(started.status())) return absl::UnavailableError(started.status().message());
+  // Over: the others had the rest of it.
+  const bool over = absl::IsOutOfRange(started.status());
+  if (!started.ok() && !over) return started.status();
+  {
+    absl::MutexLock lock(&mutex_);
+    client_id_ = reply.client();
+    answered_ = asked_at;
+    tracker_.Reincarnate();
+    epoch_finished_ = over;
+    if (!over) EnterEpoch(start.epoch(), *started, chores);
+    changed_.SignalAll();
+  }
+  Do(std::move(chores));
+  return absl::OkStatus();
+}
+
+absl::Status LoaderCore::LeaveEpoch(absl::Duration timeout) {
+  v1::CloseClientRequest goodbye;
+  uint64_t uid = 0;
+  Chores chores;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (client_id_ != 0) {
+      v1::ClientBeatRequest last;
+      tracker_.Fill(last);
+      *goodbye.mutable_delivered() = last.delivered();
+      goodbye.set_client(client_id_);
+      goodbye.set_epoch(epoch_);
+      client_id_ = 0;
+      uid_ = FreshUid();
+    }
+    in_epoch_ = false;
+    uid = uid_;
+    streams_.Clear(chores.dropped);
+    merger_.Clear();
+    meter_.Pause();
+  }
+  Do(std::move(chores));
+  if (goodbye.client() != 0) {
+    goodbye.set_job(job_.job());
+    // Unheard, our silence says the same later.
+    if (auto reply = dispatcher_->CloseClient(goodbye, timeout); !reply.ok()) {
+      LogDebug("leaving an epoch: {}", OneLine(reply.status()));
+    }
+  }
+  const absl::Duration asked_at = clock_->Steady();
+  HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply, CallOpenJob(uid, timeout));
+  if (reply.job() != job_.job()) {
+    return FailedPrecondition("job '{}' was over when this client came back", job_.job_name());
+  }
+  absl::MutexLock lock(&mutex_);
+  client_id_ = reply.client();
+  answered_ = asked_at;
+  beat_.Signal();
   return absl::OkStatus();
 }
 

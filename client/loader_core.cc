@@ -1,8 +1,12 @@
 #include "client/loader_core.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "client/may_pass.h"
+#include "common/backoff.h"
 #include "common/logging/logging.h"
 #include "common/status.h"
 #include "element/schema_proto.h"
@@ -10,36 +14,56 @@
 namespace headrace {
 namespace {
 
-uint64_t RandomUid() {
-  std::random_device device;
-  return (static_cast<uint64_t>(device()) << 32) | device() | 1;
+constexpr absl::Duration kOpenTimeout = absl::Minutes(5);
+
+// Another rank may still have to report the end of the epoch before; a client that is not known is
+// opened again by the beats.
+bool MayBeginLater(const absl::Status& status) {
+  return MayPass(status) || absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
 }
 
 }  // namespace
 
+uint64_t LoaderCore::FreshUid() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32) | device() | 1;
+}
+
 LoaderCore::LoaderCore(v1::PipelineDef pipeline, StreamOptions options, ClientOptions client,
-                       Loader::Deps deps)
+                       const Loader::Deps& deps)
     : pipeline_(std::move(pipeline)),
       options_(std::move(options)),
       client_(client),
-      deps_(std::move(deps)),
-      uid_(RandomUid()),
-      merger_(options_.prefetch_bytes) {}
+      dispatcher_(deps.dispatcher),
+      connector_(deps.connector.get()),
+      clock_(deps.clock),
+      merger_(options_.prefetch_bytes),
+      uid_(FreshUid()) {}
 
 absl::Status LoaderCore::Open() {
-  v1::OpenJobRequest request;
-  request.set_job_name(options_.job);
-  *request.mutable_pipeline() = pipeline_;
-  *request.mutable_options() = options_.job_options;
-  request.set_client_uid(uid_);
-  request.set_rank(options_.rank);
-  // Listing a large dataset takes its time.
-  HR_ASSIGN_OR_RETURN(job_, deps_.dispatcher->OpenJob(request, absl::Minutes(5)));
+  uint64_t uid = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    uid = uid_;
+  }
+  const absl::Duration deadline = clock_->Steady() + client_.connect_timeout;
+  Backoff backoff({}, uid);
+  while (true) {
+    // Listing a large dataset takes its time.
+    absl::StatusOr<v1::OpenJobReply> reply = CallOpenJob(uid, kOpenTimeout);
+    const absl::Duration pause = backoff.Next();
+    if (!reply.ok() && IsTransient(reply.status()) && clock_->Steady() + pause < deadline) {
+      absl::SleepFor(pause);
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(job_, std::move(reply));
+    break;
+  }
   HR_ASSIGN_OR_RETURN(schema_, SchemaFromDef(job_.schema()));
   absl::MutexLock lock(&mutex_);
   client_id_ = job_.client();
   next_epoch_ = job_.next_epoch();
-  answered_ = deps_.clock->Steady();
+  answered_ = clock_->Steady();
   return absl::OkStatus();
 }
 
@@ -47,47 +71,72 @@ void LoaderCore::StartBeats() {
   beats_ = Thread("hr-client-beat", [this] { BeatLoop(); });
 }
 
+absl::StatusOr<v1::StartEpochReply> LoaderCore::TryStartEpoch(uint64_t epoch,
+                                                              absl::Duration timeout) {
+  v1::StartEpochRequest request;
+  bool left_early = false;
+  bool away = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    left_early = in_epoch_ && !epoch_finished_;
+    away = client_id_ == 0;  // a try before this one left, and did not come back
+  }
+  if (away) HR_RETURN_IF_ERROR(LeaveEpoch(timeout));
+  {
+    absl::MutexLock lock(&mutex_);
+    request.set_client(client_id_);
+  }
+  request.set_job(job_.job());
+  request.set_epoch(epoch);
+  request.set_abandon_unfinished(left_early);
+  absl::StatusOr<v1::StartEpochReply> reply = dispatcher_->StartEpoch(request, timeout);
+  if (absl::IsNotFound(reply.status())) {
+    absl::MutexLock lock(&mutex_);
+    beat_now_ = true;
+    beat_.Signal();
+  } else if (absl::IsFailedPrecondition(reply.status()) && left_early) {
+    // Others read it still. What we hold of it is theirs.
+    HR_RETURN_IF_ERROR(LeaveEpoch(timeout));
+  }
+  return reply;
+}
+
 absl::StatusOr<v1::StartEpochReply> LoaderCore::CallStartEpoch(uint64_t epoch,
                                                                absl::Duration give_up_after) {
-  const absl::Duration deadline = deps_.clock->Steady() + give_up_after;
-  absl::Duration wait = absl::Milliseconds(20);
+  const absl::Duration deadline = clock_->Steady() + give_up_after;
+  Backoff backoff({.initial = absl::Milliseconds(20), .max = absl::Seconds(1)}, epoch);
   while (true) {
-    v1::StartEpochRequest request;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (closed_) return FailedPrecondition("the loader of job '{}' is closed", job_.job_name());
-      request.set_client(client_id_);
-      request.set_abandon_unfinished(in_epoch_ && !epoch_finished_);
-    }
-    request.set_job(job_.job());
-    request.set_epoch(epoch);
+    const absl::Duration left = deadline - clock_->Steady();
     absl::StatusOr<v1::StartEpochReply> reply =
-        deps_.dispatcher->StartEpoch(request, client_.call_timeout);
-    if (absl::IsNotFound(reply.status())) {
-      HR_RETURN_IF_ERROR(Reopen());
-      continue;
-    }
-    // Another rank may still have to report the end of the epoch before.
-    const bool passes = IsTransient(reply.status()) || absl::IsFailedPrecondition(reply.status());
-    if (reply.ok() || !passes || deps_.clock->Steady() + wait > deadline) return reply;
+        TryStartEpoch(epoch, std::clamp(left, absl::Milliseconds(100), client_.call_timeout));
     absl::MutexLock lock(&mutex_);
-    changed_.WaitWithTimeout(&mutex_, wait);
-    wait = std::min(wait * 2, absl::Seconds(1));
+    HR_RETURN_IF_ERROR(Ended());
+    if (reply.ok() || !MayBeginLater(reply.status())) return reply;
+    const absl::Duration pause = backoff.Next();
+    if (clock_->Steady() + pause > deadline) {
+      return DeadlineExceeded("epoch {} of job '{}' was not begun within {}: {}", epoch,
+                              job_.job_name(), absl::FormatDuration(give_up_after),
+                              std::string(reply.status().message()));
+    }
+    changed_.WaitWithTimeout(&mutex_, pause);
   }
 }
 
-absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked) {
+absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked, absl::Duration timeout) {
   uint64_t epoch = 0;
   {
     absl::MutexLock lock(&mutex_);
-    HR_RETURN_IF_ERROR(failure_);
+    HR_RETURN_IF_ERROR(Ended());
+    if (in_epoch_ && !epoch_finished_ && asked == epoch_) return absl::OkStatus();
     epoch = asked.value_or(next_epoch_);
   }
-  HR_ASSIGN_OR_RETURN(const v1::StartEpochReply reply,
-                      CallStartEpoch(epoch, client_.outage_timeout));
+  const absl::Duration asked_at = clock_->Steady();
+  HR_ASSIGN_OR_RETURN(const v1::StartEpochReply reply, CallStartEpoch(epoch, timeout));
   Chores chores;
   {
     absl::MutexLock lock(&mutex_);
+    tracker_.Reset();
+    answered_ = std::max(answered_, asked_at);
     EnterEpoch(epoch, reply, chores);
   }
   Do(std::move(chores));
@@ -97,30 +146,39 @@ absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked) {
 void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores) {
   streams_.Clear(chores.dropped);
   merger_.Clear();
-  tracker_.Reset();
   epoch_ = epoch;
   next_epoch_ = epoch + 1;
   in_epoch_ = true;
   epoch_finished_ = false;
   meter_.Pause();
   for (uint64_t task : reply.fenced_tasks()) tracker_.Fence(task);
-  v1::ClientBeatReply tasks;
-  tasks.set_tasks_version(reply.tasks_version());
-  *tasks.mutable_tasks() = reply.tasks();
-  TakeTasks(tasks, chores);
+  TakeTasks(reply.tasks(), reply.tasks_version(), chores);
   beat_now_ = true;
   beat_.Signal();
 }
 
-bool LoaderCore::Silent() const {
-  const uint32_t limit = job_.client_timeout_milliseconds();
-  return limit != 0 && deps_.clock->Steady() - answered_ > absl::Milliseconds(limit);
+absl::Status LoaderCore::Ended() const {
+  if (closed_) return FailedPrecondition("the loader of job '{}' is closed", job_.job_name());
+  return failure_;
 }
 
-void LoaderCore::GrantCredit(uint64_t task) {
-  IncomingFrames* stream = streams_.Find(task);
-  if (stream == nullptr) return;
-  if (const uint64_t credit = merger_.TakeCredit(task); credit > 0) stream->Grant(credit);
+void LoaderCore::Fail(absl::Status status) {
+  if (failure_.ok()) failure_ = std::move(status);
+  changed_.SignalAll();
+}
+
+bool LoaderCore::Silent() const {
+  const uint32_t limit = job_.client_timeout_milliseconds();
+  return limit != 0 && clock_->Steady() - answered_ > absl::Milliseconds(limit);
+}
+
+void LoaderCore::GrantCredit() {
+  merger_.GiveCredit([this](uint64_t task, uint64_t bytes) {
+    mutex_.AssertHeld();
+    IncomingFrames* stream = streams_.Find(task);
+    if (stream != nullptr) stream->Grant(bytes);
+    return stream != nullptr;
+  });
 }
 
 std::optional<Element> LoaderCore::TakeElement() {
@@ -130,45 +188,41 @@ std::optional<Element> LoaderCore::TakeElement() {
   Element element(std::move(row->frame), row->row);
   ++stats_.elements;
   stats_.bytes += element.frame()->bytes() / element.frame()->rows();
-  if (row->row + 1 == element.frame()->rows()) GrantCredit(row->task);
+  if (row->row + 1 == element.frame()->rows()) GrantCredit();
   return element;
 }
 
 absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) {
-  const absl::Duration deadline = deps_.clock->Steady() + timeout;
+  const absl::Duration deadline = clock_->Steady() + timeout;
   absl::MutexLock lock(&mutex_);
-  if (!in_epoch_ && !closed_) return FailedPrecondition("no epoch is begun: call StartEpoch first");
-  meter_.Asked(deps_.clock->Steady());
+  HR_RETURN_IF_ERROR(Ended());
+  if (!in_epoch_) return FailedPrecondition("no epoch is begun: call StartEpoch first");
+  absl::Duration now = clock_->Steady();
+  meter_.Asked(now);
+  const absl::Cleanup answered = [&] { meter_.Answered(now); };
   while (true) {
-    const absl::Duration now = deps_.clock->Steady();
-    if (closed_) return FailedPrecondition("the loader of job '{}' is closed", job_.job_name());
-    HR_RETURN_IF_ERROR(failure_);
+    HR_RETURN_IF_ERROR(Ended());
     if (now - answered_ > client_.outage_timeout) {
       return Unavailable("the dispatcher has not answered for {}",
                          absl::FormatDuration(now - answered_));
     }
     if (!Silent()) {
-      if (std::optional<Element> element = TakeElement()) {
-        meter_.Answered(now);
-        return element;
-      }
+      if (std::optional<Element> element = TakeElement()) return element;
     }
     if (epoch_finished_) {
-      meter_.Answered(now);
-      meter_.Pause();
       in_epoch_ = false;
       return std::nullopt;
     }
     if (now >= deadline) {
-      meter_.Answered(now);
       return DeadlineExceeded("no element within {}{}", absl::FormatDuration(timeout),
                               waiting_.empty() ? "" : ": " + waiting_);
     }
     if (tracker_.unsent()) {  // nothing left to hand over: the end may hang on this report
-      beat_now_ = true;
+      beat_soon_ = true;
       beat_.Signal();
     }
     changed_.WaitWithTimeout(&mutex_, std::min(deadline - now, absl::Milliseconds(200)));
+    now = clock_->Steady();
   }
 }
 
@@ -191,8 +245,7 @@ void LoaderCore::Close(absl::Duration timeout) {
   }
   request.set_job(job_.job());
   if (request.client() != 0) {
-    if (auto reply =
-            deps_.dispatcher->CloseClient(request, std::max(timeout, absl::Milliseconds(100)));
+    if (auto reply = dispatcher_->CloseClient(request, std::max(timeout, absl::Milliseconds(100)));
         !reply.ok()) {
       LogDebug("close: {}", OneLine(reply.status()));  // it will find out by our silence
     }

@@ -21,11 +21,11 @@ namespace headrace {
 class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
  public:
   LoaderCore(v1::PipelineDef pipeline, StreamOptions options, ClientOptions client,
-             Loader::Deps deps);
+             const Loader::Deps& deps);
 
   absl::Status Open();  // once, before anything else
   void StartBeats();
-  absl::Status StartEpoch(std::optional<uint64_t> epoch);
+  absl::Status StartEpoch(std::optional<uint64_t> epoch, absl::Duration timeout);
   absl::StatusOr<std::optional<Element>> Next(absl::Duration timeout);
   void Close(absl::Duration timeout);
 
@@ -47,46 +47,67 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
     std::vector<TaskStreams::Opening> openings;
   };
 
+  static uint64_t FreshUid();
   void BeatLoop();
+  absl::Duration NextBeat() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::ClientBeatRequest MakeBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent_at, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeTasks(const v1::ClientBeatReply& reply, Chores& chores)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks, uint64_t version,
+                 Chores& chores) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Do(Chores chores) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OpenStream(const TaskStreams::Opening& opening) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The dispatcher knows us no more: opens the job again, enters the epoch again. By the beat
+  // thread.
   absl::Status Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<v1::StartEpochReply> CallStartEpoch(uint64_t epoch, absl::Duration give_up_after);
+  // Leaves an epoch that others still read: says goodbye and comes back as a new client.
+  absl::Status LeaveEpoch(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<v1::OpenJobReply> CallOpenJob(uint64_t uid, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<v1::StartEpochReply> CallStartEpoch(uint64_t epoch, absl::Duration give_up_after)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // One try of it.
+  absl::StatusOr<v1::StartEpochReply> TryStartEpoch(uint64_t epoch, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Element> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The dispatcher may have given us up: nothing may be handed over before it has answered.
   bool Silent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GrantCredit(uint64_t task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GrantCredit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // closed or failed
+  void Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const v1::PipelineDef pipeline_;
   const StreamOptions options_;
   const ClientOptions client_;
-  const Loader::Deps deps_;
-  const uint64_t uid_;
-  v1::OpenJobReply job_;  // written by Open, client id by Reopen under the mutex
+  const std::shared_ptr<ConsumerCalls> dispatcher_;
+  FrameConnector* const connector_;  // the Loader's; not used after Close
+  const Clock* const clock_;
+  v1::OpenJobReply job_;  // written by Open
   Schema schema_;
 
   mutable absl::Mutex mutex_;
-  absl::CondVar changed_;  // an element, the end, an error: for Next
+  absl::CondVar changed_;  // an element, the end, an error, a new client id: for Next, StartEpoch
   absl::CondVar beat_;     // for the beat thread
   FrameMerger merger_ ABSL_GUARDED_BY(mutex_);
   DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
   TaskStreams streams_ ABSL_GUARDED_BY(mutex_);
   StallMeter meter_ ABSL_GUARDED_BY(mutex_);
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
-  uint64_t client_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t uid_ ABSL_GUARDED_BY(mutex_);
+  uint64_t client_id_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: we have left; nobody beats
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t tasks_version_ ABSL_GUARDED_BY(mutex_) = 0;
   bool in_epoch_ ABSL_GUARDED_BY(mutex_) = false;
   bool epoch_finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
+  // Why the next beat should not wait for its time.
+  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;  // a fence to confirm, a broken stream, an epoch
+  bool beat_soon_ ABSL_GUARDED_BY(mutex_) =
+      false;  // the trainer waits: the end may hang on a report
+  absl::Duration last_beat_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Duration period_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(500);
   absl::Duration answered_ ABSL_GUARDED_BY(mutex_);  // when the last answered beat was sent

@@ -19,7 +19,10 @@ void TaskStreams::Remove(uint64_t task, Handles& dropped) {
 }
 
 void TaskStreams::Clear(Handles& dropped) {
-  for (auto& [task, stream] : streams_) dropped.push_back(std::move(stream.handle));
+  for (auto& [task, stream] : streams_) {
+    if (stream.attempt != 0) cleared_.insert(task);
+    dropped.push_back(std::move(stream.handle));
+  }
   streams_.clear();
 }
 
@@ -28,34 +31,57 @@ std::vector<TaskStreams::Opening> TaskStreams::TakeDue(absl::Duration now) {
   for (auto& [task, stream] : streams_) {
     if (stream.state != State::kDue || stream.due > now) continue;
     stream.state = State::kOpen;
-    due.push_back({task, ++stream.attempt, stream.address});
+    stream.received = 0;
+    stream.attempt = ++attempts_;
+    due.push_back({task, stream.attempt, stream.address});
   }
   return due;
 }
 
-bool TaskStreams::Opened(const Opening& opening, std::unique_ptr<IncomingFrames>& handle) {
+bool TaskStreams::Wanted(const Opening& opening) const {
   const auto it = streams_.find(opening.task);
-  if (it == streams_.end() || it->second.attempt != opening.attempt ||
-      it->second.state == State::kBroken)
-    return false;
-  std::swap(it->second.handle, handle);  // an earlier attempt's goes with the caller's
-  return true;
+  return it != streams_.end() && it->second.attempt == opening.attempt &&
+         it->second.state == State::kOpen;
 }
 
-void TaskStreams::Closed(uint64_t task, uint64_t attempt, const absl::Status& status,
+void TaskStreams::Opened(const Opening& opening, std::unique_ptr<IncomingFrames>& handle) {
+  const auto it = streams_.find(opening.task);
+  if (it == streams_.end() || it->second.attempt != opening.attempt ||
+      it->second.state == State::kBroken) {
+    return;
+  }
+  std::swap(it->second.handle, handle);  // an earlier attempt's goes with the caller's
+}
+
+bool TaskStreams::Received(uint64_t task, uint64_t attempt, uint64_t sequence) {
+  const auto it = streams_.find(task);
+  if (it == streams_.end() || it->second.attempt != attempt || it->second.state != State::kOpen)
+    return false;
+  if (sequence == it->second.received) {
+    ++it->second.received;
+    return true;
+  }
+  it->second.state = State::kBroken;
+  return false;
+}
+
+bool TaskStreams::Closed(uint64_t task, uint64_t attempt, const absl::Status& status,
                          absl::Duration now) {
   const auto it = streams_.find(task);
-  if (it == streams_.end() || it->second.attempt != attempt) return;
+  if (it == streams_.end() || it->second.attempt != attempt) return false;
   Stream& stream = it->second;
+  if (stream.state == State::kBroken) return true;
   if (status.ok()) {
     stream.state = State::kEnded;
-  } else if (absl::IsFailedPrecondition(status) && now - stream.since < kPatience) {
+  } else if (absl::IsFailedPrecondition(status) && stream.received == 0 &&
+             now - stream.since < kPatience) {
     // The worker refused before it sent anything: it has not heard of the task yet.
     stream.state = State::kDue;
     stream.due = now + kRetry;
   } else {
     stream.state = State::kBroken;
   }
+  return true;
 }
 
 IncomingFrames* TaskStreams::Find(uint64_t task) const {
@@ -70,6 +96,13 @@ std::vector<uint64_t> TaskStreams::Broken() const {
     if (stream.state == State::kBroken) broken.push_back(task);
   }
   return broken;
+}
+
+bool TaskStreams::AnyBroken() const {
+  for (const auto& [task, stream] : streams_) {
+    if (stream.state == State::kBroken) return true;
+  }
+  return false;
 }
 
 bool TaskStreams::ended(uint64_t task) const {

@@ -1,0 +1,386 @@
+// A Loader with a scripted dispatcher and workers on a network in memory, in real time: every wait
+// has a condition and a bound.
+#include "client/loader.h"
+
+#include <atomic>
+#include <thread>
+
+#include "client/scripted_dispatcher.h"
+#include "client/test_frames.h"
+#include "common/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/fake_dispatcher_client.h"
+#include "transport/fake_frame_network.h"
+#include "transport/transport_test_peers.h"
+
+namespace headrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Script = ScriptedDispatcher::Script;
+
+// Moves the network along until it goes.
+class Pump {
+ public:
+  explicit Pump(FakeFrameNetwork& network) : network_(network), thread_([this] { Run(); }) {}
+  ~Pump() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stop_ = true;
+    }
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      network_.RunUntilIdle();
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stop_), absl::Microseconds(200))) return;
+    }
+  }
+  FakeFrameNetwork& network_;
+  absl::Mutex mutex_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+class LoaderTest : public ::testing::Test {
+ protected:
+  LoaderTest() {
+    server_ = network_.Serve("worker:1", worker_);
+    dispatcher_.Set([](Script& s) { s.tasks[1] = "worker:1"; });
+  }
+
+  absl::StatusOr<std::unique_ptr<Loader>> Open() {
+    return Loader::Open(
+        {}, stream_options_, client_options_,
+        {std::make_shared<FakeDispatcherClient>(dispatcher_), network_.Connector(), clock_});
+  }
+  // Opened, in epoch 0.
+  std::unique_ptr<Loader> OpenInEpoch() {
+    auto loader = Open();
+    EXPECT_TRUE(loader.ok()) << loader.status();
+    EXPECT_TRUE((*loader)->StartEpoch().ok());
+    return *std::move(loader);
+  }
+  void Push(const TestFrame& spec) { worker_.Push(spec.task, MakeFrame(spec)); }
+  // The records that come until nothing does.
+  static std::vector<int64_t> Take(Loader& loader, size_t n) {
+    std::vector<int64_t> out;
+    while (out.size() < n) {
+      auto next = loader.Next(absl::Seconds(20));
+      EXPECT_TRUE(next.ok()) << next.status();
+      if (!next.ok() || !*next) break;
+      out.push_back((*next)->at(0).as<int64_t>()[0]);
+    }
+    return out;
+  }
+  static absl::StatusCode Idle(Loader& loader) {
+    return loader.Next(absl::Milliseconds(150)).status().code();
+  }
+
+  Recording recording_;
+  TestWorker worker_{recording_};
+  FakeFrameNetwork network_{{.max_frame_bytes = 10 << 20}};
+  ScriptedDispatcher dispatcher_;
+  StreamOptions stream_options_;
+  ClientOptions client_options_;
+  const Clock* clock_ = &RealClock();
+  std::unique_ptr<FrameServer> server_;
+  Pump pump_{network_};
+};
+
+TEST_F(LoaderTest, ElementsComeInOrderAreReportedAndTheEpochEndsWhenTheDispatcherSaysSo) {
+  Push({.first = 0, .rows = 3});
+  Push({.sequence = 1, .first = 3, .rows = 2});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 5), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.size() == 5; }));
+  dispatcher_.Set([](Script& s) { s.finished = true; });
+  EXPECT_THAT(Take(*loader, 1), IsEmpty());
+  EXPECT_EQ(loader->summary().delivered(), 5u);
+  EXPECT_EQ(loader->Next(absl::Seconds(1)).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(loader->stats().elements, 5u);
+}
+
+TEST_F(LoaderTest, ATrainerThatWaitsBeatsSoonButNotAllTheTime) {
+  auto loader = OpenInEpoch();
+  // Each element is followed by a wait: the report goes out long before the usual 60 s.
+  for (uint64_t i = 0; i < 20; ++i) {
+    Push({.sequence = i, .first = i});
+    EXPECT_THAT(Take(*loader, 1), ElementsAre(static_cast<int64_t>(i)));
+  }
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.size() == 20; }));
+}
+
+TEST_F(LoaderTest, AFenceDropsWhatIsHeldAndIsConfirmedWithAllThatWasHandedOver) {
+  Push({.first = 0, .rows = 4});
+  Push({.sequence = 1, .first = 4, .rows = 4});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 2), ElementsAre(0, 1));
+  dispatcher_.Set([](Script& s) { s.fences.insert(1); });
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.confirmed.contains(1); }));
+  EXPECT_THAT(dispatcher_.Look().delivered_at_confirmation, UnorderedElementsAre(0, 1));
+  Push({.sequence = 2, .first = 8});
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  // Its records come again from another task.
+  Push({.task = 2, .first = 2, .rows = 2});
+  dispatcher_.Set([](Script& s) {
+    s.tasks = {{2, "worker:1"}};
+    ++s.tasks_version;
+  });
+  EXPECT_THAT(Take(*loader, 2), ElementsAre(2, 3));
+}
+
+TEST_F(LoaderTest, ABrokenStreamIsReportedUntilItsTaskIsFenced) {
+  Push({.first = 0});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  network_.BreakStreams("worker:1");
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.broken.contains(1); }));
+  dispatcher_.Set([](Script& s) { s.fences.insert(1); });
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) {
+    return s.confirmed.contains(1) && s.last_beat.broken_tasks_size() == 0;
+  }));
+}
+
+TEST_F(LoaderTest, AGapInTheSequenceIsABrokenStream) {
+  Push({.sequence = 0, .first = 0});
+  Push({.sequence = 2, .first = 2});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.broken.contains(1); }));
+}
+
+TEST_F(LoaderTest, AnOrderlyEndIsNoBreak) {
+  Push({.first = 0});
+  worker_.FinishAfterLast(1);
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(dispatcher_.Look().broken.empty());
+}
+
+TEST_F(LoaderTest, AWorkerThatDoesNotKnowTheTaskYetIsTriedAgain) {
+  worker_.Refuse(absl::FailedPreconditionError("task 1 is not known here"));
+  auto loader = OpenInEpoch();
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  worker_.Refuse(absl::OkStatus());
+  Push({.first = 0});
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  EXPECT_TRUE(dispatcher_.Look().broken.empty());
+}
+
+TEST_F(LoaderTest, AClientThatWasGivenUpOpensAgainAndHandsOverNothingOld) {
+  Push({.first = 0, .rows = 5});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  Push({.task = 2, .first = 1});
+  dispatcher_.Set([](Script& s) {
+    s.unknown = true;
+    s.tasks = {{2, "worker:1"}};
+    ++s.tasks_version;
+  });
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.starts.size() == 2; }));
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(1));
+  EXPECT_EQ(Idle(*loader), absl::StatusCode::kDeadlineExceeded);
+  const Script script = dispatcher_.Look();
+  ASSERT_EQ(script.opens.size(), 2u);
+  EXPECT_EQ(script.opens[0].client_uid(), script.opens[1].client_uid());
+  EXPECT_EQ(script.starts[1].client(), 101u);
+  // What it had handed over before is reported all the same.
+  EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.contains(0); }));
+}
+
+TEST_F(LoaderTest, AnEpochThatIsOverWhenTheClientComesBackEnds) {
+  auto loader = OpenInEpoch();
+  dispatcher_.Set([](Script& s) {
+    s.unknown = true;
+    s.start_epoch = absl::OutOfRangeError("epoch 0 is over");
+  });
+  EXPECT_THAT(Take(*loader, 1), IsEmpty());
+}
+
+TEST_F(LoaderTest, ADispatcherThatIsAwayIsRiddenThrough) {
+  Push({.first = 0, .rows = 2});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  dispatcher_.Set([](Script& s) { s.down = true; });
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(1));
+  Push({.sequence = 1, .first = 2});
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(2));
+  dispatcher_.Set([](Script& s) { s.down = false; });
+  EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.size() == 3; }));
+}
+
+TEST_F(LoaderTest, ADispatcherThatStaysAwayIsAnError) {
+  client_options_.outage_timeout = absl::Milliseconds(300);
+  auto loader = OpenInEpoch();
+  dispatcher_.Set([](Script& s) { s.down = true; });
+  const auto next = loader->Next(absl::Seconds(20));
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(next.status().message()), HasSubstr("has not answered for"));
+}
+
+TEST_F(LoaderTest, NothingIsHandedOverWhileTheDispatcherMayHaveGivenUsUp) {
+  FakeClock clock;
+  clock_ = &clock;
+  dispatcher_.Set([](Script& s) { s.client_timeout_ms = 200; });
+  Push({.first = 0, .rows = 3});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  dispatcher_.Set([](Script& s) { s.down = true; });
+  clock.Advance(absl::Milliseconds(190));
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(1));
+  clock.Advance(absl::Milliseconds(50));
+  EXPECT_EQ(loader->Next(absl::ZeroDuration()).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GT(loader->stats().held_bytes, 0u);
+  dispatcher_.Set([](Script& s) {
+    s.down = false;
+    s.beats = 0;
+  });
+  clock.Advance(absl::Milliseconds(50));
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.beats > 0; }));
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(2));
+}
+
+TEST_F(LoaderTest, AJobThatFailsIsTheErrorOfNext) {
+  auto loader = OpenInEpoch();
+  dispatcher_.Set([](Script& s) { s.failure = absl::DataLossError("a.tfrecord: record 7"); });
+  const auto next = loader->Next(absl::Seconds(20));
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(next.status().message()), HasSubstr("record 7"));
+  EXPECT_EQ(loader->StartEpoch().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(LoaderTest, AFrameOverTheLimitIsAnErrorNotARetryWithoutEnd) {
+  Push({.padding = 11 << 20});
+  auto loader = OpenInEpoch();
+  const auto next = loader->Next(absl::Seconds(20));
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(next.status().message()), HasSubstr("transport.max_frame_bytes"));
+}
+
+TEST_F(LoaderTest, ADamagedFrameIsAnError) {
+  worker_.Push(1, MarkedFrame(3, 100));
+  auto loader = OpenInEpoch();
+  const auto next = loader->Next(absl::Seconds(20));
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(next.status().message()), HasSubstr("a frame of task 1"));
+}
+
+TEST_F(LoaderTest, FramesLargerThanTheBudgetComeOneAtATime) {
+  stream_options_.prefetch_bytes = 1;
+  for (uint64_t i = 0; i < 20; ++i) Push({.sequence = i, .first = i, .padding = 1 << 20});
+  auto loader = OpenInEpoch();
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_THAT(Take(*loader, 1), ElementsAre(static_cast<int64_t>(i)));
+    EXPECT_LE(loader->stats().held_bytes, (1u << 20) + 4096);
+  }
+}
+
+TEST_F(LoaderTest, PrefetchStopsAtTheBudget) {
+  stream_options_.prefetch_bytes = 1 << 20;
+  for (uint64_t i = 0; i < 100; ++i) Push({.sequence = i, .first = i, .padding = 100'000});
+  auto loader = OpenInEpoch();
+  const absl::Time deadline = absl::Now() + absl::Seconds(20);
+  while (loader->stats().held_bytes < (900u << 10) && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));  // polls a figure that signals nothing
+  }
+  EXPECT_GE(loader->stats().held_bytes, 900u << 10);
+  EXPECT_GT(worker_.queued(1), 85u);
+  EXPECT_LE(loader->stats().held_bytes, (1u << 20) + 101'000);
+  EXPECT_EQ(Take(*loader, 100).size(), 100u);
+}
+
+TEST_F(LoaderTest, AnEpochLeftEarlyIsAbandonedByItsOnlyReader) {
+  Push({.first = 0, .rows = 5});
+  auto loader = OpenInEpoch();
+  EXPECT_EQ(Take(*loader, 2).size(), 2u);
+  Push({.task = 2, .epoch = 1, .first = 0});
+  dispatcher_.Set([](Script& s) {
+    s.tasks = {{2, "worker:1"}};
+    ++s.tasks_version;
+  });
+  ASSERT_TRUE(loader->StartEpoch().ok());
+  EXPECT_EQ(loader->epoch(), 1u);
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  const Script script = dispatcher_.Look();
+  EXPECT_TRUE(script.starts.back().abandon_unfinished());
+  EXPECT_EQ(script.starts.back().epoch(), 1u);
+  EXPECT_TRUE(script.closes.empty());
+}
+
+TEST_F(LoaderTest, AnEpochThatOthersReadIsLeftByComingBackAsANewClient) {
+  Push({.first = 0, .rows = 5});
+  auto loader = OpenInEpoch();
+  EXPECT_EQ(Take(*loader, 2).size(), 2u);
+  dispatcher_.Set(
+      [](Script& s) { s.start_epoch = absl::FailedPreconditionError("other clients read it"); });
+  const absl::Status waits = loader->StartEpoch(std::nullopt, absl::Milliseconds(200));
+  EXPECT_EQ(waits.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(waits.message()), HasSubstr("other clients read it"));
+  Script script = dispatcher_.Look();
+  ASSERT_EQ(script.closes.size(), 1u);
+  EXPECT_THAT(script.delivered, UnorderedElementsAre(0, 1));
+  ASSERT_EQ(script.opens.size(), 2u);
+  EXPECT_NE(script.opens[0].client_uid(), script.opens[1].client_uid());
+  EXPECT_EQ(loader->Next(absl::ZeroDuration()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  dispatcher_.Set([](Script& s) { s.start_epoch = absl::OkStatus(); });
+  EXPECT_TRUE(loader->StartEpoch().ok());
+  EXPECT_EQ(loader->epoch(), 1u);
+}
+
+TEST_F(LoaderTest, BeginningTheEpochThatIsBeingReadGoesOnWithIt) {
+  Push({.first = 0, .rows = 3});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  EXPECT_TRUE(loader->StartEpoch(0).ok());
+  EXPECT_THAT(Take(*loader, 2), ElementsAre(1, 2));
+}
+
+TEST_F(LoaderTest, CloseReportsWakesAWaitingNextAndIsIdempotent) {
+  Push({.first = 0});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  absl::Status woken;
+  std::thread waiting([&] { woken = loader->Next(absl::Seconds(60)).status(); });
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.contains(0); }));
+  loader->Close(absl::Seconds(5));
+  waiting.join();
+  EXPECT_EQ(woken.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(woken.message()), HasSubstr("closed"));
+  loader->Close(absl::Seconds(5));
+  EXPECT_EQ(dispatcher_.Look().closes.size(), 1u);
+  EXPECT_EQ(loader->StartEpoch().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(LoaderTest, CloseWhileTheDispatcherIsAwayIsQuick) {
+  auto loader = OpenInEpoch();
+  dispatcher_.Set([](Script& s) { s.down = true; });
+  const absl::Time before = absl::Now();
+  loader.reset();
+  EXPECT_LT(absl::Now() - before, absl::Seconds(3));
+}
+
+TEST_F(LoaderTest, AnElementOutlivesItsLoader) {
+  Push({.first = 42});
+  auto loader = OpenInEpoch();
+  auto next = loader->Next(absl::Seconds(20));
+  ASSERT_TRUE(next.ok() && next->has_value());
+  loader.reset();
+  EXPECT_EQ((*next)->at(0).as<int64_t>()[0], 42);
+}
+
+}  // namespace
+}  // namespace headrace
