@@ -11,6 +11,15 @@
 namespace headrace {
 namespace {
 
+bool ShardsBatches(const Graph& graph) {
+  bool batched = false;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == "shard" && batched) return true;
+    batched = batched || node.traits.emits_batches;
+  }
+  return false;
+}
+
 class GraphPipelineResolver final : public PipelineResolver {
  public:
   GraphPipelineResolver(const OpRegistry& ops, const FormatRegistry& formats,
@@ -43,6 +52,7 @@ class GraphPipelineResolver final : public PipelineResolver {
     resolved.passes = graph.passes();
     resolved.single_task = graph.needs_single_task();
     resolved.shard_hint = graph.has_shard_hint();
+    resolved.shards_batches = ShardsBatches(graph);
     resolved.fingerprint = graph.fingerprint();
     resolved.dataset_version = dataset.version;
     return resolved;

@@ -53,6 +53,23 @@ TEST_F(GraphPipelineResolverTest, SplitsSchemaAndFlagsAreThoseOfTheRealPipeline)
   EXPECT_EQ(resolved->fingerprint.size(), 32u);
 }
 
+TEST_F(GraphPipelineResolverTest, AShardStepAfterABatchIsSeen) {
+  pipeline_.add_steps()->set_op("shard");
+  v1::Step& batch = *pipeline_.add_steps();
+  batch.set_op("batch");
+  v1::NamedValue& size = *batch.mutable_params()->add_entries();
+  size.set_name("size");
+  size.mutable_value()->set_integer(2);
+  auto resolved = Resolve();
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_TRUE(resolved->shard_hint);
+  EXPECT_FALSE(resolved->shards_batches);
+  pipeline_.mutable_steps()->SwapElements(0, 1);
+  resolved = Resolve();
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_TRUE(resolved->shards_batches);
+}
+
 TEST_F(GraphPipelineResolverTest, AWrongStepIsNamed) {
   pipeline_.add_steps()->set_op("shufle");
   EXPECT_THAT(Resolve().status().ToString(), HasSubstr("shuffle"));

@@ -18,7 +18,8 @@ struct ResolvedPipeline {
   bool batched = false;
   uint64_t passes = 1;
   bool single_task = false;
-  bool shard_hint = false;
+  bool shard_hint = false;      // it has a `shard` step ...
+  bool shards_batches = false;  // ... after batches are made, where records cannot be told apart
   std::string fingerprint;
   std::string dataset_version;
 };

@@ -1,6 +1,8 @@
 // Refuses messages that are larger than a peer may send, naming the limit's key.
 #pragma once
 
+#include <limits>
+
 #include "common/status.h"
 #include "dispatcher/dispatcher_config.h"
 #include "dispatcher/state/run_set.h"
@@ -19,6 +21,9 @@ class RunBudget {
       if (run.first() >= RunSet::kMaxRecords || run.count() > RunSet::kMaxRecords - run.first()) {
         return OutOfRange("run [{}, +{}) of split {}: a split has at most {} records", run.first(),
                           run.count(), run.split(), RunSet::kMaxRecords);
+      }
+      if (run.split() > std::numeric_limits<uint32_t>::max()) {
+        return OutOfRange("split {}: a dataset has fewer", run.split());
       }
       // Parts are kept one by one.
       used_ += run.parts() > 1 ? run.count() : 1;

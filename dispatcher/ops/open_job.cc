@@ -136,6 +136,10 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
     return OutOfRange("static_slots is {}, over {} (limits.max_static_slots)",
                       request.options().static_slots(), limits.max_static_slots);
   }
+  if (request.options().sharding() == v1::SHARDING_STATIC_HINT && resolved.shards_batches) {
+    return InvalidArgument(
+        "sharding static_hint: the 'shard' step must come before the step that makes batches");
+  }
   JobData shape;
   shape.single_task = resolved.single_task;
   shape.shard_hint = resolved.shard_hint;

@@ -28,6 +28,7 @@ FakePipelineResolver::Shape ShapeOf(const History& history) {
   shape.splits_per_file = history.splits_per_file;
   shape.passes = history.passes;
   shape.single_task = history.take != 0;
+  shape.shard_hint = history.sharding == v1::SHARDING_STATIC_HINT;
   return shape;
 }
 

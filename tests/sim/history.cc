@@ -30,7 +30,7 @@ History DrawHistory(uint64_t seed, Faults faults) {
   constexpr std::array kShardings = {v1::SHARDING_DYNAMIC,     v1::SHARDING_DYNAMIC,
                                      v1::SHARDING_DYNAMIC,     v1::SHARDING_STATIC_FILE,
                                      v1::SHARDING_STATIC_DATA, v1::SHARDING_STATIC_FILE_OR_DATA,
-                                     v1::SHARDING_OFF};
+                                     v1::SHARDING_STATIC_HINT, v1::SHARDING_OFF};
   history.sharding = kShardings[random.Between(0, kShardings.size() - 1)];
   history.splits = random.Between(0, 8);
   history.splits_per_file = random.Between(1, 3);

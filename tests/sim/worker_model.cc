@@ -229,6 +229,11 @@ bool WorkerModel::ReadRecord(Task& task, Reading& reading, v1::SplitReport& repo
     }
     return true;
   }
+  // The `shard` step, after those that filter and fail; it drops without a word.
+  if (history.sharding == v1::SHARDING_STATIC_HINT && task.def.slots() > 1 &&
+      (split + record) % task.def.slots() != task.def.slot()) {
+    return true;
+  }
   id.parts = PartsOf(history, split, record);
   for (id.part = 0; id.part < id.parts; ++id.part) {
     const bool part_done = done || reading.skip_part.contains({record, id.part});
