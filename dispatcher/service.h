@@ -3,8 +3,8 @@
 //
 // One mutex guards State and what goes with it; it is held for an op, never for I/O: files are
 // listed before it is taken, the journal is waited for after it is let go. An answer leaves when
-// the journal has all that it could have seen (changes.h). When the journal fails, every later call
-// fails too, with UNAVAILABLE: the process must be restarted.
+// the journal has all that it could have seen (context/changes.h). When the journal fails, every
+// later call fails too, with UNAVAILABLE: the process must be restarted.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/clock.h"
+#include "dispatcher/context/op_context.h"
 #include "dispatcher/dispatcher_config.h"
 #include "dispatcher/dispatcher_metrics.h"
 #include "dispatcher/journal/journal.h"
-#include "dispatcher/op_context.h"
 #include "dispatcher/pipeline_resolver.h"
 #include "rpc/dispatcher_handler.h"
 

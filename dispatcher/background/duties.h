@@ -2,7 +2,7 @@
 // file, run under the service's mutex.
 #pragma once
 
-#include "dispatcher/op_context.h"
+#include "dispatcher/context/op_context.h"
 
 namespace headrace::dispatch {
 

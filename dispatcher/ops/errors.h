@@ -1,7 +1,7 @@
 // What a job does about failed records and failed tasks.
 #pragma once
 
-#include "dispatcher/op_context.h"
+#include "dispatcher/context/op_context.h"
 
 namespace headrace::dispatch {
 

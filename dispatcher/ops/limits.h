@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 #include "dispatcher/dispatcher_config.h"
-#include "dispatcher/state/run_set.h"
+#include "dispatcher/ledger/run_set.h"
 #include "headrace/v1/dispatcher.pb.h"
 
 namespace headrace::dispatch {

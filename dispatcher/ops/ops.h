@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "dispatcher/op_context.h"
+#include "dispatcher/context/op_context.h"
 #include "dispatcher/pipeline_resolver.h"
 #include "headrace/v1/dispatcher.pb.h"
 

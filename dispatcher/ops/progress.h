@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dispatcher/op_context.h"
+#include "dispatcher/context/op_context.h"
 
 namespace headrace::dispatch {
 

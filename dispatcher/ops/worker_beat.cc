@@ -123,14 +123,13 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
     CheckErrorBudget(context, job);
     FinishEpochIfComplete(context, job);
   }
+  reply.set_acknowledged_report(request.report_number());
   if (request.leaving()) {
-    RemoveWorker(context, id, /*lost=*/true, "said goodbye");
-    reply.set_acknowledged_report(request.report_number());
+    RemoveWorker(context, id, /*lost=*/false, "stopped");
     reply.set_drained(true);
     return reply;
   }
   if (worker->state == WorkerState::kDraining) CloseDrained(context, id);
-  reply.set_acknowledged_report(request.report_number());
   reply.set_beat_milliseconds(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(WorkerBeatPeriod(context, id))));
   const bool empty = FillTasks(context.state(), id, request, reply);

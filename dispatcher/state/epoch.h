@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "dispatcher/ledger/lane.h"
 #include "dispatcher/state/fence_round.h"
 #include "dispatcher/state/job_data.h"
-#include "dispatcher/state/lane.h"
 #include "dispatcher/state/lease_table.h"
 #include "dispatcher/state/task.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/ids.h"
-#include "dispatcher/state/lane.h"
+#include "dispatcher/ledger/lane.h"
 
 namespace headrace::dispatch {
 

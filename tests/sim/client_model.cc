@@ -192,6 +192,7 @@ void ClientModel::OnFrame(const std::shared_ptr<SimStream>& stream, const SimFra
 void ClientModel::HandOver() {
   // Taken for lost by now, perhaps: nothing may be handed over before the dispatcher answers again.
   if (scheduler_.now() - heard_ >= timeout_) return;
+  if (world_.history.slow_trainer && world_.random.Chance(0.9)) return;
   const uint64_t frames = world_.random.Between(0, 2);
   for (uint64_t i = 0; i < frames && !held_.empty(); ++i) {
     auto [stream, frame] = std::move(held_.front());

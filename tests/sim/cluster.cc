@@ -92,7 +92,11 @@ void Cluster::Duties(uint64_t life) {
 void Cluster::CrashWorker(uint64_t index) {
   WorkerModel& worker = *workers_[index];
   if (!worker.alive()) return;
-  worker.Crash();
+  if (random_.Chance(0.2) && !worker.paused()) {
+    worker.Leave();
+  } else {
+    worker.Crash();
+  }
   At(random_.Between(absl::Milliseconds(50), absl::Seconds(5)), [&worker] {
     if (!worker.alive()) worker.Start();
   });

@@ -11,7 +11,8 @@ std::string History::Describe() const {
   return fmt::format(
       "seed {}: sharding {} slots {} splits {} (x{} a file) records<={} passes {} epochs {} "
       "workers {} "
-      "clients {} batch {} shuffle {} take {} filter {} fail {} parts {} drop {} | calls lost {} "
+      "clients {} batch {} shuffle {} take {} filter {} fail {} parts {} drop {} slow trainer {} | "
+      "calls lost {} "
       "doubled {} "
       "slow {} | worker crashes {} pauses {} breaks {} errors {} drains {} | client leaves {} "
       "crashes {} "
@@ -19,8 +20,8 @@ std::string History::Describe() const {
       "dispatcher crashes {}",
       seed, v1::Sharding_Name(sharding), slots, splits, splits_per_file, max_records, passes,
       epochs, workers, clients, batch, shuffle, take, filter, fail, parts, drop_remainder,
-      lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks, task_errors,
-      drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes);
+      slow_trainer, lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks,
+      task_errors, drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -46,6 +47,7 @@ History DrawHistory(uint64_t seed, Faults faults) {
   history.fail = random.Chance(0.2);
   history.parts = random.Chance(0.3);
   history.drop_remainder = random.Chance(0.3);
+  history.slow_trainer = random.Chance(0.4);
   if (history.sharding == v1::SHARDING_DYNAMIC && random.Chance(0.15)) {
     history.take = random.Between(1, 20);
     history.shuffle = 0;  // the order must be the same in a replay

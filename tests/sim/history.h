@@ -28,6 +28,7 @@ struct History {
   bool fail = false;     // some records fail and are skipped
   bool parts = false;    // some records are cut into several elements
   bool drop_remainder = false;
+  bool slow_trainer = false;  // frames wait in the client
 
   // Faults, and until when they come.
   double lose_call = 0;

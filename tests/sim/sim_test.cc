@@ -62,7 +62,7 @@ TEST(SimTest, WithoutFaultsEveryRecordComesOnce) {
 }
 
 TEST(SimTest, WorkersStreamsCallsAndTheDispatcherFailAndEveryRecordComesOnce) {
-  const Findings findings = RunHistories(Faults::kWorkers, 100'001, 5000);
+  const Findings findings = RunHistories(Faults::kWorkers, 100'001, 3000);
   EXPECT_EQ(findings.failure, "");
   ExpectSeen(findings,
              {"FENCE_CAUSE_WORKER_GONE", "FENCE_CAUSE_CLIENT_GONE", "FENCE_CAUSE_TASK_ERROR",
@@ -71,7 +71,7 @@ TEST(SimTest, WorkersStreamsCallsAndTheDispatcherFailAndEveryRecordComesOnce) {
 }
 
 TEST(SimTest, ClientsAreLostAndNothingIsMissingNorMoreDoubledThanTheyLeftUnreported) {
-  const Findings findings = RunHistories(Faults::kClients, 200'001, 3000);
+  const Findings findings = RunHistories(Faults::kClients, 200'001, 1500);
   EXPECT_EQ(findings.failure, "");
   ExpectSeen(findings, {"client lost", "FENCE_CAUSE_CLIENT_GONE"});
 }

@@ -45,6 +45,17 @@ void WorkerModel::Crash() {
   streams_.clear();
 }
 
+void WorkerModel::Leave() {
+  v1::WorkerBeatRequest goodbye;
+  goodbye.set_worker(id_);
+  goodbye.set_worker_uid(uid_);
+  goodbye.set_leaving(true);
+  world_.network.Call<v1::WorkerBeatRequest, v1::WorkerBeatReply>(
+      &DispatcherService::WorkerBeat, goodbye, absl::Seconds(1),
+      [](const absl::StatusOr<v1::WorkerBeatReply>&) {});
+  Crash();
+}
+
 void WorkerModel::Register() {
   v1::RegisterWorkerRequest request;
   request.set_worker_uid(uid_);

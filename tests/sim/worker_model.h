@@ -26,6 +26,8 @@ class WorkerModel final : public Process {
   uint64_t life() const { return lives_; }
   void Start();
   void Crash();
+  // Says goodbye and stops, with all that it holds.
+  void Leave();
   void Drain() { draining_ = true; }
   // The next task that reads meets a passing error.
   void FailOnce() { fail_once_ = true; }

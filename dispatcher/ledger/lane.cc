@@ -1,4 +1,4 @@
-#include "dispatcher/state/lane.h"
+#include "dispatcher/ledger/lane.h"
 
 #include <algorithm>
 #include <limits>

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "dispatcher/state/run_set.h"
+#include "dispatcher/ledger/run_set.h"
 #include "headrace/v1/dispatcher.pb.h"
 
 namespace headrace::dispatch {

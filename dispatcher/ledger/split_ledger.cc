@@ -1,4 +1,4 @@
-#include "dispatcher/state/split_ledger.h"
+#include "dispatcher/ledger/split_ledger.h"
 
 #include <algorithm>
 

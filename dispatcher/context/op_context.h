@@ -2,10 +2,10 @@
 #pragma once
 
 #include "absl/time/time.h"
-#include "dispatcher/changes.h"
+#include "dispatcher/context/changes.h"
+#include "dispatcher/context/liveness.h"
+#include "dispatcher/context/telemetry.h"
 #include "dispatcher/dispatcher_config.h"
-#include "dispatcher/liveness.h"
-#include "dispatcher/telemetry.h"
 
 namespace headrace::dispatch {
 

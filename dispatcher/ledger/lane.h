@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/ids.h"
-#include "dispatcher/state/split_ledger.h"
+#include "dispatcher/ledger/split_ledger.h"
 #include "headrace/v1/journal.pb.h"
 
 namespace headrace::dispatch {

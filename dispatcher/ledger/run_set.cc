@@ -1,4 +1,4 @@
-#include "dispatcher/state/run_set.h"
+#include "dispatcher/ledger/run_set.h"
 
 #include <algorithm>
 
