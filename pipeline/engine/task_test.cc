@@ -266,6 +266,20 @@ TEST(TaskTest, SkipSetShardAndPassDecideWhatEnters) {
   EXPECT_THAT(out.settled(), IsEmpty());
 }
 
+TEST(TaskTest, RowsThatTheShardStepLeavesToOthersAreNeitherOutputNorSettled) {
+  size_t rows = 0;
+  for (const uint64_t shard : {0, 1, 2}) {
+    Rig rig({.steps = {MakeStep("hook"), MakeStep("shard"), MakeStep("batch", {{"size", 7}})},
+             .task = {.shard = shard, .shards = 3}});
+    const Outcome out = rig.RunSplits({50, 51});
+    EXPECT_TRUE(rig.task().status().ok()) << rig.task().status();
+    EXPECT_TRUE(rig.task().Idle());
+    EXPECT_THAT(out.settled(), IsEmpty());
+    rows += out.values().size();
+  }
+  EXPECT_EQ(rows, 101u);
+}
+
 TEST(TaskTest, AReplayMakesTheSameStreamAndDropsWhatWasDelivered) {
   const std::vector<v1::Step> steps = {MakeStep("drop_some", {{"every", 4}}),
                                        MakeStep("take", {{"count", 40}}),
