@@ -32,7 +32,7 @@ std::unique_ptr<ComputePool::Seat> ComputePool::Join(WorkSource& source, double 
 ComputePool::Seat::Seat(ComputePool& pool, WorkSource& source, double weight)
     : pool_(pool), source_(source), weight_(weight) {}
 
-ComputePool::Seat::~Seat() {
+void ComputePool::Seat::Leave() {
   absl::MutexLock lock(&pool_.mutex_);
   leaving_ = true;
   pool_.UnreadyLocked(*this);

@@ -42,11 +42,12 @@ class ComputePool {
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  // A task's place in the round. Thread-safe. The destructor returns when no thread is inside
-  // RunUnit() of its source.
+  // A task's place in the round. Thread-safe.
   class Seat {
    public:
-    ~Seat();
+    ~Seat() { Leave(); }
+    // Returns when no thread is inside RunUnit() of its source and none will be again.
+    void Leave();
     // There may be a runnable unit (again). Cheap; callable under the source's own locks and from
     // inside RunUnit().
     void Notify();

@@ -117,9 +117,10 @@ TEST(ComputePoolTest, ASeatGoesWhenTheRunningUnitEnds) {
   ComputePool pool({.threads = 2});
   absl::Notification inside;
   absl::Notification go_on;
+  std::atomic<bool> begun{false};
   std::atomic<bool> ended{false};
   Work work([&] {
-    if (inside.HasBeenNotified()) return false;
+    if (begun.exchange(true)) return false;
     inside.Notify();
     EXPECT_TRUE(go_on.WaitForNotificationWithTimeout(kPatience));
     ended = true;

@@ -9,7 +9,10 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kPaceSplits = 32;  // pace is measured over so many splits
+constexpr size_t kPaceSplits = 32;          // pace is measured over so many splits
+constexpr uint64_t kFirstWindowBlocks = 4;  // read ahead at first
+constexpr size_t kCalmPops = 1024;          // without running dry, after which the window shrinks
+constexpr absl::Duration kSlowRead = absl::Milliseconds(2);
 constexpr absl::Duration kLeaseAhead = absl::Seconds(1);
 
 }  // namespace
@@ -18,7 +21,8 @@ SourceStage::SourceStage(Deps deps, Options options, Callbacks callbacks)
     : deps_(std::move(deps)),
       options_(options),
       sizer_(options.target_block_nanos, options.max_block_rows),
-      callbacks_(std::move(callbacks)) {}
+      callbacks_(std::move(callbacks)),
+      window_bytes_(std::min(options_.read_bytes, kFirstWindowBlocks * options_.max_block_bytes)) {}
 
 void SourceStage::AddLease(const v1::Lease& lease, RecordSieve::Rule rule) {
   auto lane = std::make_shared<Lane>();
@@ -47,8 +51,20 @@ std::optional<SourceStage::Item> SourceStage::Pop() {
   lane.items.pop_front();
   if (item.block) bytes_ -= item.block->bytes();
   if (lane.done && lane.items.empty()) lanes_.pop_front();
+  if (++calm_pops_ == kCalmPops) ShrinkWindowLocked();
   ScheduleLocked();
   return item;
+}
+
+void SourceStage::GrowWindowLocked() {
+  window_bytes_ = std::min(2 * window_bytes_, options_.read_bytes);
+  calm_pops_ = 0;
+}
+
+void SourceStage::ShrinkWindowLocked() {
+  const uint64_t least = kFirstWindowBlocks * options_.max_block_bytes;
+  window_bytes_ = std::min(std::max(window_bytes_ / 2, least), options_.read_bytes);
+  calm_pops_ = 0;
 }
 
 bool SourceStage::HasItem() const {
@@ -56,10 +72,12 @@ bool SourceStage::HasItem() const {
   return !lanes_.empty() && !lanes_.front()->items.empty();
 }
 
-bool SourceStage::MayReadLocked(const Lane& lane, bool first) const {
+bool SourceStage::MayReadLocked(Lane& lane, bool first) const {
   // Lanes behind the first keep to half of the bytes, so that the first is never left with none.
-  if (first) return lane.items.empty() || bytes_ < options_.read_bytes;
-  return bytes_ < options_.read_bytes / 2;
+  const uint64_t bound = first ? window_bytes_ : window_bytes_ / 2;
+  // Half full, then full again: a thread that woke for every block would spend its time on waking.
+  lane.filling = bytes_ < (lane.filling ? bound : bound / 2);
+  return lane.filling || (first && lane.items.empty());
 }
 
 void SourceStage::ScheduleLocked() {
@@ -123,6 +141,7 @@ void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
     absl::MutexLock lock(&mutex_);
     if (lane->dropped || stopped_) return;
   }
+  const absl::Duration start = deps_.clock->Steady();
   const uint64_t before = deps_.cpu->ThreadNanos();
   Block block(deps_.schema);
   const absl::StatusOr<bool> more = Fill(*lane, block);
@@ -133,7 +152,10 @@ void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
   bool item_ready = false;
   bool want_leases = false;
   if (item) {
+    const bool slow = deps_.clock->Steady() - start > kSlowRead;
     absl::MutexLock lock(&mutex_);
+    if (slow && !lanes_.empty() && lanes_.front() == lane && lane->items.empty())
+      GrowWindowLocked();
     if (!KeepLocked(*lane, *std::move(item))) return;
     item_ready = lanes_.front() == lane && !lane->items.empty();
     want_leases = lane->done && LeasesWantedLocked() > 0;
@@ -194,6 +216,11 @@ uint64_t SourceStage::bytes() const {
 uint64_t SourceStage::peak_bytes() const {
   absl::MutexLock lock(&mutex_);
   return peak_bytes_;
+}
+
+uint64_t SourceStage::window_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return window_bytes_;
 }
 
 bool SourceStage::empty() const {

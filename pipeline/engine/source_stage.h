@@ -81,6 +81,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   StepTally& tally() { return tally_; }
   uint64_t bytes() const;  // read ahead
   uint64_t peak_bytes() const;
+  uint64_t window_bytes() const;  // the present bound of bytes()
   bool empty() const;
 
  private:
@@ -91,19 +92,22 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     uint64_t records = 0;
     std::deque<Item> items;  // these: under mutex_
     bool reading = false;    // a job has it
-    bool done = false;       // read to its end
-    bool dropped = false;    // what is still being read is not wanted any more
+    bool filling = false;  // reads on until its bound is reached, then rests until half is used up
+    bool done = false;     // read to its end
+    bool dropped = false;  // what is still being read is not wanted any more
   };
 
   // Submits a job for every lane that may read.
   void ScheduleLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayReadLocked(const Lane& lane, bool first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayReadLocked(Lane& lane, bool first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On an I/O thread: reads one block of the lane.
   void ReadOnce(const std::shared_ptr<Lane>& lane);
   absl::StatusOr<bool> Fill(Lane& lane, Block& block);
   Item Sift(Lane& lane, Block block, bool more);
   // Puts what was read into the lane. False: it was dropped meanwhile.
   bool KeepLocked(Lane& lane, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GrowWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ShrinkWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t LeasesWantedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Deps deps_;
@@ -120,6 +124,8 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   std::deque<std::shared_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
   size_t unread_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes not done
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t window_bytes_ ABSL_GUARDED_BY(mutex_);
+  size_t calm_pops_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<absl::Duration> ends_
       ABSL_GUARDED_BY(mutex_);  // when the last splits were read to their ends

@@ -60,7 +60,7 @@ StagedTask::~StagedTask() {
     stopping_ = true;
   }
   source_->Stop();
-  seat_.reset();
+  seat_->Leave();  // running units still use the seat: it goes with the members
 }
 
 std::shared_ptr<SourceStage> StagedTask::MakeSource() {

@@ -83,8 +83,8 @@ struct TaskOptions {
   uint64_t target_block_nanos =
       2'000'000;  // CPU time of a block in a chain, by which blocks get their rows
   size_t max_block_rows = 1024;
-  uint64_t max_block_bytes = 1 << 20;  // as read; a larger record is a block of its own
-  size_t max_failure_samples = 10;     // kept, per task
+  uint64_t max_block_bytes = 256 << 10;  // as read; a larger record is a block of its own
+  size_t max_failure_samples = 10;       // kept, per task
 };
 
 class Task {

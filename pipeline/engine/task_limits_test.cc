@@ -115,6 +115,18 @@ TEST(TaskLimitsTest, StopsWhileTheOutputIsFull) {
   rig.Stop();
 }
 
+TEST(TaskLimitsTest, StopsAtAnyMoment) {
+  for (uint64_t round = 0; round < 150; ++round) {
+    Rig rig({.threads = 4, .io_threads = 2, .steps = ManyStages(), .task = Limits(5000)});
+    for (uint64_t i = 1; i <= 3; ++i) {
+      ASSERT_TRUE(rig.task().AddLease(MakeLease(i, i, 10'000)).ok());
+    }
+    Outcome out;
+    rig.CollectUntil([&] { return out.rows.size() >= round % 10; }, out);
+    rig.Stop();
+  }
+}
+
 TEST(TaskLimitsTest, StopDoesNotWaitForAReadThatBlocks) {
   Gate gate;
   CountingFormat::Options format;

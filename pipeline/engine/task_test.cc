@@ -71,7 +71,7 @@ TEST(TaskTest, ABatchIsABlockOfItsOwn) {
 // --- Failures.
 
 TEST(TaskTest, OnErrorFailNamesStepRecordAndFile) {
-  Rig rig({.steps = {MakeStep("hook"), MakeStep("fail_some", {{"every", 1}})}});
+  Rig rig({.threads = 1, .steps = {MakeStep("hook"), MakeStep("fail_some", {{"every", 1}})}});
   ASSERT_TRUE(rig.task().AddLease(MakeLease(1, 3, 10)).ok());
   const absl::Status status = rig.AwaitFailure();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
