@@ -1,7 +1,6 @@
 """Pipelines in Python: checked at the line that is wrong, one thing with their YAML."""
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -50,13 +49,9 @@ def test_the_schema_says_what_leaves():
     assert names["data"] == ("uint8", (8, 16))
 
 
-def test_importing_takes_under_200_ms():
-    def once():
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "pass"], check=True)
-        bare = time.perf_counter() - begin
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import headrace"], check=True)
-        return time.perf_counter() - begin - bare
-
-    assert min(once() for _ in range(5)) < 0.4, "200 ms, with room for a busy machine"
+def test_importing_brings_in_numpy_and_nothing_heavier():
+    program = ("import sys; before = set(sys.modules); import headrace; "
+               "print(sorted({m.split('.')[0] for m in set(sys.modules) - before}))")
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    heavy = {"torch", "jax", "pandas", "tensorflow", "pyarrow", "google", "grpc", "yaml", "multiprocessing", "asyncio"}
+    assert not heavy & set(eval(done.stdout))
