@@ -275,6 +275,12 @@ v1::EpochSummary LoaderCore::summary() const {
 
 std::string LoaderCore::waiting() const {
   absl::MutexLock lock(&mutex_);
+  const absl::Duration silence = clock_->Steady() - answered_;
+  if (silence > 2 * period_ + absl::Seconds(2)) {
+    return fmt::format("the dispatcher has not answered for {} (given up after {})",
+                       absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1))),
+                       absl::FormatDuration(client_.outage_timeout));
+  }
   return waiting_;
 }
 
