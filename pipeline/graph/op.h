@@ -1,8 +1,9 @@
-// What a step is. A step is one file in pipeline/ops/ that defines a class over StatelessOp or StatefulOp and registers
-// it under the name that pipelines use (docs/adding-a-step.md).
+// What a step is. A step is one file in pipeline/ops/ that defines a class over StatelessOp or
+// StatefulOp and registers it under the name that pipelines use (docs/adding-a-step.md).
 //
-// Life of an op: made from its parameters, Bind() once against the schema that reaches it (type and shape check happen
-// here, when the pipeline is built), then shared, immutable, by every task and thread of the worker.
+// Life of an op: made from its parameters, Bind() once against the schema that reaches it (type and
+// shape check happen here, when the pipeline is built), then shared, immutable, by every task and
+// thread of the worker.
 #pragma once
 
 #include <memory>
@@ -19,24 +20,26 @@ namespace headrace {
 
 // What the optimizer and the cost model may assume of a step.
 struct OpTraits {
-  bool random = false;       // draws numbers: a cache after it would freeze them
-  bool one_to_one = true;    // exactly one row out per row in (failures aside)
-  bool global_order = false; // counts rows over the whole epoch (take, skip): the epoch then runs on one worker
+  bool random = false;     // draws numbers: a cache after it would freeze them
+  bool one_to_one = true;  // exactly one row out per row in (failures aside)
+  bool global_order =
+      false;  // counts rows over the whole epoch (take, skip): the epoch then runs on one worker
   bool emits_batches = false;  // a row out stands for many records
 };
 
 // Handed to each call of a step; cheap to copy.
 struct StepContext {
-  RandomKey random;     // (seed, epoch, step id): RecordRandom(context.random, provenance) gives a row's numbers
-  size_t shard = 0;     // for the `shard` hint: this task's slot ...
-  size_t shards = 1;    // ... of how many
+  RandomKey random;   // (seed, epoch, step id): RecordRandom(context.random, provenance) gives a
+                      // row's numbers
+  size_t shard = 0;   // for the `shard` hint: this task's slot ...
+  size_t shards = 1;  // ... of how many
 };
 
 class Op {
  public:
   virtual ~Op() = default;
-  // Checks `input`, remembers field positions, returns the schema of what leaves the step. Called once, before any use.
-  // Errors: INVALID_ARGUMENT that names the field and what was expected.
+  // Checks `input`, remembers field positions, returns the schema of what leaves the step. Called
+  // once, before any use. Errors: INVALID_ARGUMENT that names the field and what was expected.
   virtual absl::StatusOr<Schema> Bind(const Schema& input) = 0;
   virtual OpTraits traits() const { return {}; }
 };
@@ -44,25 +47,29 @@ class Op {
 // Each row on its own; may change columns, filter and fail rows, never reorder or add them.
 class StatelessOp : public Op {
  public:
-  // Works on all rows of `block` in place. A row that cannot be done: block.Fail(row, status), go on with the next.
-  // A returned error is fatal for the task (a bug, a missing permission), not for a row. Thread-safe.
-  // The engine calls block.Compact() and block.SetSchema(bound schema) afterwards; the step sets block.columns().
+  // Works on all rows of `block` in place. A row that cannot be done: block.Fail(row, status), go
+  // on with the next. A returned error is fatal for the task (a bug, a missing permission), not for
+  // a row. Thread-safe. The engine calls block.Compact() and block.SetSchema(bound schema)
+  // afterwards; the step sets block.columns().
   virtual absl::Status Run(Block& block, const StepContext& context) const = 0;
 };
 
 // Where a stateful step's output goes.
 using Emit = absl::FunctionRef<void(Block)>;
 
-// The state of a stateful step in one task. Called by one thread at a time, in the order of the stream.
+// The state of a stateful step in one task. Called by one thread at a time, in the order of the
+// stream.
 class OpState {
  public:
   virtual ~OpState() = default;
   virtual absl::Status Push(Block block, Emit emit) = 0;
-  // The stream has ended: emit what is held. Then the state is as new (more splits may come); take and skip count on.
+  // The stream has ended: emit what is held. Then the state is as new (more splits may come); take
+  // and skip count on.
   virtual absl::Status Finish(Emit emit) = 0;
   // Bytes kept between calls; the engine counts them into the task's memory.
   virtual size_t held_bytes() const { return 0; }
-  // True when no further row can change the output (take): the engine stops reading and settles the rest.
+  // True when no further row can change the output (take): the engine stops reading and settles the
+  // rest.
   virtual bool satisfied() const { return false; }
 };
 

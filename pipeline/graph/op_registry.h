@@ -1,5 +1,5 @@
-// The steps that a pipeline may name. An object, filled by RegisterAllOps (generated from the files of pipeline/ops/);
-// no global state.
+// The steps that a pipeline may name. An object, filled by RegisterAllOps (generated from the files
+// of pipeline/ops/); no global state.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ struct OpSpec {
   std::string name;
   std::string help;  // one line
   std::vector<ParamSpec> params;
-  // When set, the whole YAML map of the step is this StringMap parameter: `parse_example: {image: bytes}`. A map in
-  // which this name itself has a map gives parameters by name, as elsewhere:
+  // When set, the whole YAML map of the step is this StringMap parameter: `parse_example: {image:
+  // bytes}`. A map in which this name itself has a map gives parameters by name, as elsewhere:
   // `parse_example: {features: {image: bytes}, field: example}`.
   std::string map_param;
-  // When set, a bare scalar or list is this parameter: `take: 100`, `select: [image]`; also Python's positional order
-  // starts with it.
+  // When set, a bare scalar or list is this parameter: `take: 100`, `select: [image]`; also
+  // Python's positional order starts with it.
   std::string bare_param;
   // Part of every fingerprint: raised when the same parameters start to give other records.
   int version = 1;

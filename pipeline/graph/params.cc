@@ -8,13 +8,20 @@ namespace {
 
 std::string Found(const v1::Value& value) {
   switch (value.kind_case()) {
-    case v1::Value::kBoolean: return value.boolean() ? "true" : "false";
-    case v1::Value::kInteger: return fmt::format("the integer {}", value.integer());
-    case v1::Value::kNumber: return fmt::format("the number {}", value.number());
-    case v1::Value::kText: return fmt::format("the text '{}'", value.text().substr(0, 60));
-    case v1::Value::kList: return "a list";
-    case v1::Value::kMap: return "a map";
-    default: return "nothing";
+    case v1::Value::kBoolean:
+      return value.boolean() ? "true" : "false";
+    case v1::Value::kInteger:
+      return fmt::format("the integer {}", value.integer());
+    case v1::Value::kNumber:
+      return fmt::format("the number {}", value.number());
+    case v1::Value::kText:
+      return fmt::format("the text '{}'", value.text().substr(0, 60));
+    case v1::Value::kList:
+      return "a list";
+    case v1::Value::kMap:
+      return "a map";
+    default:
+      return "nothing";
   }
 }
 
@@ -49,14 +56,22 @@ v1::Value ListToValue(const std::vector<T>& values) {
 
 std::string_view Name(ParamType type) {
   switch (type) {
-    case ParamType::kBool: return "bool";
-    case ParamType::kInt: return "int";
-    case ParamType::kFloat: return "float";
-    case ParamType::kString: return "string";
-    case ParamType::kIntList: return "list of int";
-    case ParamType::kFloatList: return "list of float";
-    case ParamType::kStringList: return "list of string";
-    case ParamType::kStringMap: return "map of name to string";
+    case ParamType::kBool:
+      return "bool";
+    case ParamType::kInt:
+      return "int";
+    case ParamType::kFloat:
+      return "float";
+    case ParamType::kString:
+      return "string";
+    case ParamType::kIntList:
+      return "list of int";
+    case ParamType::kFloatList:
+      return "list of float";
+    case ParamType::kStringList:
+      return "list of string";
+    case ParamType::kStringMap:
+      return "map of name to string";
   }
   return "?";
 }
@@ -158,7 +173,8 @@ absl::Status CheckNames(const std::vector<ParamSpec>& specs, const v1::ValueMap&
                              nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
     }
     for (int j = 0; j < i; ++j) {
-      if (given.entries(j).name() == name) return InvalidArgument("parameter '{}' is given twice", name);
+      if (given.entries(j).name() == name)
+        return InvalidArgument("parameter '{}' is given twice", name);
     }
   }
   for (const ParamSpec& spec : specs) {

@@ -1,9 +1,11 @@
-// Parameters of steps and formats: declared once, with type and help, next to the struct that holds them. From the
-// declaration come the YAML/Python parser, the errors, `headrace explain`, the docs page and the Python method.
+// Parameters of steps and formats: declared once, with type and help, next to the struct that holds
+// them. From the declaration come the YAML/Python parser, the errors, `headrace explain`, the docs
+// page and the Python method.
 //
 //   struct CenterCropParams { std::string field; std::vector<int64_t> size; };
 //   ParamSet<CenterCropParams> params;
-//   params.Required("field", &CenterCropParams::field, "image field, uint8 [height, width, channels]")
+//   params.Required("field", &CenterCropParams::field, "image field, uint8 [height, width,
+//   channels]")
 //         .Required("size", &CenterCropParams::size, "height and width in pixels");
 #pragma once
 
@@ -25,7 +27,16 @@ namespace headrace {
 using StringMap = std::vector<std::pair<std::string, std::string>>;  // ordered
 
 // What a parameter may hold, as users see it.
-enum class ParamType { kBool, kInt, kFloat, kString, kIntList, kFloatList, kStringList, kStringMap };
+enum class ParamType {
+  kBool,
+  kInt,
+  kFloat,
+  kString,
+  kIntList,
+  kFloatList,
+  kStringList,
+  kStringMap
+};
 std::string_view Name(ParamType type);
 
 struct ParamSpec {
@@ -36,8 +47,9 @@ struct ParamSpec {
   std::string help;
 };
 
-// Value <-> C++. INVALID_ARGUMENT says what was found and what is expected ("expected an integer, got text 'ten'").
-// An integer is taken where a float is expected; a single value where a list is expected.
+// Value <-> C++. INVALID_ARGUMENT says what was found and what is expected ("expected an integer,
+// got text 'ten'"). An integer is taken where a float is expected; a single value where a list is
+// expected.
 absl::Status FromValue(const v1::Value& value, bool& out);
 absl::Status FromValue(const v1::Value& value, int64_t& out);
 absl::Status FromValue(const v1::Value& value, double& out);
@@ -73,18 +85,44 @@ v1::Value ToValue(const std::optional<T>& value) {
 namespace params_internal {
 template <typename T>
 struct TypeOf;
-template <> struct TypeOf<bool> { static constexpr auto value = ParamType::kBool; };
-template <> struct TypeOf<int64_t> { static constexpr auto value = ParamType::kInt; };
-template <> struct TypeOf<double> { static constexpr auto value = ParamType::kFloat; };
-template <> struct TypeOf<std::string> { static constexpr auto value = ParamType::kString; };
-template <> struct TypeOf<std::vector<int64_t>> { static constexpr auto value = ParamType::kIntList; };
-template <> struct TypeOf<std::vector<double>> { static constexpr auto value = ParamType::kFloatList; };
-template <> struct TypeOf<std::vector<std::string>> { static constexpr auto value = ParamType::kStringList; };
-template <> struct TypeOf<StringMap> { static constexpr auto value = ParamType::kStringMap; };
-template <typename T> struct TypeOf<std::optional<T>> : TypeOf<T> {};
+template <>
+struct TypeOf<bool> {
+  static constexpr auto value = ParamType::kBool;
+};
+template <>
+struct TypeOf<int64_t> {
+  static constexpr auto value = ParamType::kInt;
+};
+template <>
+struct TypeOf<double> {
+  static constexpr auto value = ParamType::kFloat;
+};
+template <>
+struct TypeOf<std::string> {
+  static constexpr auto value = ParamType::kString;
+};
+template <>
+struct TypeOf<std::vector<int64_t>> {
+  static constexpr auto value = ParamType::kIntList;
+};
+template <>
+struct TypeOf<std::vector<double>> {
+  static constexpr auto value = ParamType::kFloatList;
+};
+template <>
+struct TypeOf<std::vector<std::string>> {
+  static constexpr auto value = ParamType::kStringList;
+};
+template <>
+struct TypeOf<StringMap> {
+  static constexpr auto value = ParamType::kStringMap;
+};
+template <typename T>
+struct TypeOf<std::optional<T>> : TypeOf<T> {};
 }  // namespace params_internal
 
-// Checks names against `specs`: unknown ones are errors that name the nearest known one, missing required ones too.
+// Checks names against `specs`: unknown ones are errors that name the nearest known one, missing
+// required ones too.
 absl::Status CheckNames(const std::vector<ParamSpec>& specs, const v1::ValueMap& given);
 
 template <typename P>
@@ -120,7 +158,8 @@ class ParamSet {
  private:
   template <typename T>
   ParamSet& Add(std::string name, T P::* member, std::string help, bool required) {
-    ParamSpec spec{std::move(name), params_internal::TypeOf<T>::value, required, {}, std::move(help)};
+    ParamSpec spec{
+        std::move(name), params_internal::TypeOf<T>::value, required, {}, std::move(help)};
     if (!required) spec.default_value = ToValue(P{}.*member);
     specs_.push_back(std::move(spec));
     setters_.push_back([member](P& p, const v1::Value& v) { return FromValue(v, p.*member); });

@@ -23,7 +23,8 @@ std::array<uint32_t, 2> Key(const RandomKey& key) {
 std::array<uint32_t, 4> Counter(uint64_t a, uint64_t b) {
   const uint64_t low = Mix(a ^ Mix(b));
   const uint64_t high = Mix(b + 0x632BE59BD9B4E019ull * a);
-  return {0, static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high)};
+  return {0, static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+          static_cast<uint32_t>(high)};
 }
 
 }  // namespace
@@ -41,7 +42,9 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_
 }
 
 RandomStream::RandomStream(const RandomKey& key, const Run& run)
-    : counter_(Counter(Mix(run.split) ^ run.first, (static_cast<uint64_t>(run.part) << 32) | run.pass)), key_(Key(key)) {}
+    : counter_(
+          Counter(Mix(run.split) ^ run.first, (static_cast<uint64_t>(run.part) << 32) | run.pass)),
+      key_(Key(key)) {}
 
 RandomStream::RandomStream(const RandomKey& key, uint64_t a, uint64_t b)
     : counter_(Counter(a, b)), key_(Key(key)) {}

@@ -1,5 +1,6 @@
-// Keyed random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11, section 3).
-// The same record gets the same draw on any worker, thread and retry, and another one each epoch.
+// Keyed random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
+// 3", SC'11, section 3). The same record gets the same draw on any worker, thread and retry, and
+// another one each epoch.
 #pragma once
 
 #include <array>
@@ -10,9 +11,9 @@
 namespace headrace {
 
 struct RandomKey {
-  uint64_t seed = 0;   // of the pipeline or of the step
+  uint64_t seed = 0;  // of the pipeline or of the step
   uint64_t epoch = 0;
-  uint32_t step = 0;   // position of the step in the pipeline as written, so rewrites change nothing
+  uint32_t step = 0;  // position of the step in the pipeline as written, so rewrites change nothing
 };
 
 // Ten rounds over one counter block.
