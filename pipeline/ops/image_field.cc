@@ -73,6 +73,11 @@ absl::StatusOr<ImageSize> ResizedTo(const std::vector<int64_t>& size, int64_t he
   return height <= width ? ImageSize{side, length} : ImageSize{length, side};
 }
 
+absl::Status CheckProbability(double probability) {
+  if (probability >= 0 && probability <= 1) return absl::OkStatus();
+  return InvalidArgument("probability: expected 0 to 1, got {}", probability);
+}
+
 void CropCell(Cell& cell, DType dtype, const Region& region, Arena& arena) {
   const int64_t width = cell.shape[1], channels = cell.shape[2];
   if (region == Region{0, 0, width, cell.shape[0]}) return;

@@ -54,6 +54,9 @@ absl::StatusOr<ImageSize> ParseImageSize(const std::vector<int64_t>& size);
 absl::StatusOr<ImageSize> ResizedTo(const std::vector<int64_t>& size, int64_t height,
                                     int64_t width);
 
+// INVALID_ARGUMENT, under the parameter's name, for anything but 0 to 1.
+absl::Status CheckProbability(double probability);
+
 // The step's own seed where it has one, else what the context says.
 inline RandomKey WithSeed(RandomKey key, const std::optional<int64_t>& seed) {
   if (seed) key.seed = static_cast<uint64_t>(*seed);

@@ -76,10 +76,7 @@ void Register_random_flip(OpRegistry& registry) {
   registry
       .Add<RandomFlipParams>("random_flip", "Mirror an image at random.", std::move(params),
                              [](RandomFlipParams p) -> absl::StatusOr<std::unique_ptr<Op>> {
-                               if (!(p.probability >= 0 && p.probability <= 1)) {
-                                 return InvalidArgument("probability: expected 0 to 1, got {}",
-                                                        p.probability);
-                               }
+                               HR_RETURN_IF_ERROR(CheckProbability(p.probability));
                                return std::make_unique<RandomFlip>(std::move(p));
                              })
       .bare_param = "field";
