@@ -1,80 +1,126 @@
 """Connections to clusters."""
 from __future__ import annotations
 
+import atexit
 import os
+import time
 import weakref
+from typing import Any, Callable
 
 from . import _native, _ranks
 from ._errors import ClosedError
 from ._loader import Loader
 from ._pipeline import Pipeline
 
+_open_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+
 
 class Cluster:
-    """A connection to a dispatcher, made when it is first used, and made anew in a process that was forked. Use as a context manager."""
+    """A connection to a dispatcher, made when it is first used. Use as a context manager, or call close().
 
-    def __init__(self, connect, address: str):
-        self._connect = connect
-        self._address = address
+    It may be used in a process that was forked, or sent to one that was spawned: there it is opened anew when it is used, and nothing of
+    the first process's is touched. Of hr.local(), the cluster itself stays in the process that made it. Thread-safe, but for close().
+    """
+
+    def __init__(self, open_native: Callable[[], Any], address: str | None, timeout: float = 10.0):
+        self._open_native = open_native
+        self._address = address  # None: hr.local() that is not open yet
+        self._timeout = timeout
         self._native = None
-        self._pid = None
+        self._pid: int | None = None
         self._closed = False
         self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 
     @property
     def address(self) -> str:
-        """The dispatcher's address."""
-        return self._open().address
+        """The dispatcher's address, "host:port"."""
+        if self._address is None:
+            self._open()
+        assert self._address is not None
+        return self._address
 
-    def _open(self):
+    def _open(self) -> Any:
+        """The native connection of this process; None where gRPC cannot be used any more (a fork), and streams are relayed."""
         if self._closed:
             raise ClosedError("the cluster's connection is closed")
-        if self._native is not None and self._pid != os.getpid():
-            self._native.abandon()  # its threads stayed in the parent
-            self._native = None
-        if self._native is None:
-            self._native, self._pid = self._connect(), os.getpid()
+        if self._pid == os.getpid():
+            return self._native
+        if self._pid is not None:
+            self._native = None  # the other process's; letting it go here touches nothing of it
+            self._loaders = weakref.WeakSet()
+            address, timeout = self.address, self._timeout
+            self._open_native = lambda: _native.Cluster.connect(address, timeout)
+        if self._address is None or not _native.grpc_is_unusable():
+            self._native = self._open_native()
+            self._address = self._address or self._native.address
+            _open_clusters.add(self)
+        self._pid = os.getpid()
         return self._native
+
+    def _open_stream(self, pipeline: Pipeline, options: dict[str, Any]) -> Any:
+        native = self._open()
+        if native is not None:
+            return native.stream(pipeline._native, *options.values())
+        from ._relay import RelayedStream
+
+        return RelayedStream(self.address, pipeline._native.to_bytes(), {**options, "connect_timeout": self._timeout})
 
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                world_size: int | None = None, prefetch_bytes: int = 256 << 20) -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
-        "static_data", "static_file_or_data" or "static_hint". rank, world_size: found out when left out. prefetch_bytes: what may be
-        held here and under way. Raises JobConflictError when a job of that name runs with another pipeline.
+        "static_data", "static_file_or_data" or "static_hint". rank, world_size: found out when left out (an initialised process group,
+        then RANK and WORLD_SIZE, then 0 of 1). prefetch_bytes: what may be held here and under way, in bytes.
+
+        Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
         rank, world_size = _ranks.resolve(rank, world_size)
-        loader = Loader(self._open().stream(pipeline._native, job, sharding, rank, world_size, prefetch_bytes))
+        options = {"job": job, "sharding": sharding, "rank": rank, "world_size": world_size, "prefetch_bytes": prefetch_bytes}
+        loader = Loader(self, pipeline, options)
         self._loaders.add(loader)
         return loader
 
     def close(self, timeout: float = 2.0) -> None:
-        """Closes its loaders, then the connection (and the cluster itself when it is hr.local())."""
+        """Closes its loaders, then the connection (and the cluster itself when it is hr.local()), all within about `timeout` seconds.
+        Closing twice is fine; in a forked process this leaves the parent's connection alone."""
         if self._closed:
             return
         self._closed = True
-        if self._native is None or self._pid != os.getpid():
+        if self._pid != os.getpid():
             return
+        deadline = time.monotonic() + timeout
         for loader in list(self._loaders):
-            loader.close(timeout)
-        self._native.close()
+            loader.close(max(deadline - time.monotonic(), 0.1))
+        if self._native is not None:
+            self._native.close(max(deadline - time.monotonic(), 0.1))
 
-    def __enter__(self):
+    def __enter__(self) -> Cluster:
         self._open()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self):
+        return connect, (self.address, self._timeout)
 
 
 def connect(address: str, timeout: float = 10.0) -> Cluster:
     """The cluster whose dispatcher is at "host:port". UnavailableError when none answers within `timeout` seconds, on first use."""
-    return Cluster(lambda: _native.Cluster.connect(address, timeout), address)
+    return Cluster(lambda: _native.Cluster.connect(address, timeout), address, timeout)
 
 
 def local(workers: int = 1) -> Cluster:
-    """A cluster inside this process, for a laptop: the same code, no set-up. Ends with close()."""
+    """A cluster inside this process, for a laptop: the same code, no set-up. Ends with close(), or with the process."""
     if workers < 1:
         raise ValueError("workers must be 1 or more")
-    return Cluster(lambda: _native.Cluster.local(workers), "local")
+    return Cluster(lambda: _native.Cluster.local(workers), None)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads of ours must not outlive the interpreter."""
+    for cluster in list(_open_clusters):
+        cluster.close(1.0)
+    _native.wait_for_left_calls(2.0)

@@ -1,73 +1,126 @@
 """A rank's stream of a job: iterate over it once per epoch."""
 from __future__ import annotations
 
-from typing import Any, Iterator
+import os
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ._errors import ClosedError
+
+if TYPE_CHECKING:
+    from ._cluster import Cluster
+    from ._pipeline import Pipeline
 
 
 class Loader:
     """`for batch in loader` is one epoch. A batch is a dict[str, np.ndarray]; its arrays are read-only and borrow the frame that
-    they came in, which lives as long as any of them. Fields of bytes are `bytes`, or BytesColumn in a batch.
+    they came in, which lives as long as any of them. Fields of bytes are `bytes`, or BytesColumn in a batch. bfloat16 is ml_dtypes'
+    type where that is installed, else its bits as uint16.
 
-    Use as a context manager, or call close(). Reading after close raises ClosedError.
+    Use as a context manager, or call close(). Reading after close raises ClosedError. In a process that was forked or spawned it joins
+    the job anew, as one more reader: the readers share the records of an epoch. One reader at a time may iterate.
     """
 
-    def __init__(self, native):
-        self._native = native
+    def __init__(self, cluster: Cluster, pipeline: Pipeline, options: dict[str, Any]):
+        self._cluster = cluster
+        self._pipeline = pipeline
+        self._options = options
         self._next_epoch: int | None = None
         self._closed = False
+        self._pid: int | None = None
+        self._native: Any = None
+        self._stream()
+
+    def _stream(self) -> Any:
+        """The native stream, of this process."""
+        if self._pid != os.getpid():
+            if self._closed:
+                raise ClosedError("the loader is closed")
+            self._native = self._cluster._open_stream(self._pipeline, self._options)
+            self._pid = os.getpid()
+            self._options = {**self._options, "job": self._native.job}
+            self._cluster._loaders.add(self)
+        return self._native
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch that the next `iter()` begins; epochs count from 0."""
+        if epoch < 0:
+            raise ValueError(f"epochs count from 0, not {epoch}")
         self._next_epoch = int(epoch)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self._closed:
             raise ClosedError("the loader is closed")
-        self._native.start_epoch(self._next_epoch)
+        self._stream().start_epoch(self._next_epoch)
         self._next_epoch = None
-        return self._epoch()
+        return _Epoch(self)
 
-    def _epoch(self):
-        while True:
-            if self._closed:
-                raise ClosedError("the loader is closed")
-            batch = self._native.next()
-            if batch is None:
-                return
-            yield batch
-
-    def __len__(self):
+    def __len__(self) -> int:
         raise TypeError("how many batches an epoch has is known when it is over: workers share the records out as they go")
 
     @property
     def epoch(self) -> int:
         """The epoch that runs, or ran last."""
-        return self._native.epoch
+        return self._stream().epoch
 
     @property
     def job(self) -> str:
         """The job's name, made up by the dispatcher when none was given."""
-        return self._native.job
+        return self._options["job"]
+
+    @property
+    def schema(self) -> list[tuple[str, str, tuple[int | None, ...] | None]]:
+        """What a batch holds: (name, dtype, shape) of each field; None in a shape is a dimension that varies from batch to batch."""
+        return self._stream().schema
 
     @property
     def stats(self) -> dict[str, Any]:
         """Since the start: step_seconds (the trainer's own time), wait_seconds (it asked and had nothing), elements, bytes; held_bytes now."""
-        return self._native.stats()
+        return self._stream().stats()
 
     @property
     def summary(self) -> dict[str, Any]:
         """Of the last epoch that ended: delivered, settled and failed records, and the first failures in words."""
-        return self._native.summary()
+        return self._stream().summary()
 
     def close(self, timeout: float = 2.0) -> None:
-        """Says goodbye to the cluster within about `timeout` seconds. Closing twice is fine."""
+        """Says goodbye to the cluster within about `timeout` seconds. Closing twice is fine; in a forked process this leaves the parent's
+        stream alone."""
         self._closed = True
-        self._native.close(timeout)
+        if self._pid == os.getpid():
+            self._native.close(timeout)
 
-    def __enter__(self):
+    def __enter__(self) -> Loader:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self):
+        return _join, (self._cluster, self._pipeline, self._options)
+
+
+def _join(cluster: Cluster, pipeline: Pipeline, options: dict[str, Any]) -> Loader:
+    return Loader(cluster, pipeline, options)
+
+
+class _Epoch(Iterator[dict[str, Any]]):
+    """One iteration. No generator: one that Ctrl-C ended would look like the epoch's end to whoever goes on."""
+
+    def __init__(self, loader: Loader):
+        self._loader = loader
+        self._native = loader._native
+        self._pid = loader._pid
+        self._over = False
+
+    def __next__(self) -> dict[str, Any]:
+        if self._over:
+            raise StopIteration
+        if self._loader._closed:
+            raise ClosedError("the loader is closed")
+        if self._pid != os.getpid():
+            raise ClosedError("this iteration began in the parent process, before a fork: call iter() in this one")
+        batch = self._native.next()
+        if batch is None:
+            self._over = True
+            raise StopIteration
+        return batch

@@ -61,6 +61,9 @@ class Pipeline:
     def __repr__(self):
         return self.to_python()
 
+    def __reduce__(self):
+        return _from_bytes, (self._native.to_bytes(),)
+
 
 def _make_method(spec):
     names = [p["name"] for p in spec["params"]]
@@ -114,6 +117,10 @@ def read(files: str | os.PathLike | Sequence[str | os.PathLike] = (), format: st
 def range(elements: int, bytes: int = 8, **params: Any) -> Pipeline:
     """Made-up elements of a stated size, for trying and measuring."""
     return Pipeline(_native.read([], "range", {"elements": elements, "bytes": bytes, **params}, _location()))
+
+
+def _from_bytes(data: bytes) -> Pipeline:
+    return Pipeline(_native.Pipeline.from_bytes(data))
 
 
 def from_yaml(source: str | os.PathLike) -> Pipeline:

@@ -2,6 +2,8 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,8 @@
 
 #include "client/client.h"
 #include "client/python/src/arrays.h"
+#include "client/python/src/blocking_call.h"
+#include "client/python/src/forks.h"
 #include "client/python/src/pipeline_binding.h"
 #include "client/python/src/status.h"
 #include "common/logging/logging.h"
@@ -19,8 +23,13 @@ namespace py = pybind11;
 namespace headrace::python {
 namespace {
 
-// A wait is cut into slices so that Ctrl-C is seen.
-constexpr absl::Duration kSlice = absl::Milliseconds(100);
+// Tries of StartEpoch: short at first, so that one that Ctrl-C left ends soon.
+constexpr absl::Duration kFirstTry = absl::Milliseconds(500);
+constexpr absl::Duration kLongestTry = absl::Seconds(5);
+// How long other ranks may take to come to the epoch's beginning.
+constexpr absl::Duration kStartPatience = absl::Minutes(10);
+// What a close may take on top of its time limit before it is left to itself.
+constexpr absl::Duration kCloseGrace = absl::Milliseconds(200);
 
 v1::Sharding ParseSharding(const std::string& name) {
   static const std::pair<const char*, v1::Sharding> kNames[] = {
@@ -39,30 +48,58 @@ v1::Sharding ParseSharding(const std::string& name) {
       name + "'");
 }
 
+void RefuseAfterFork(const Birthplace& birthplace) {
+  if (birthplace.forked_since())
+    Raise(absl::FailedPreconditionError(
+        "made before a fork, in the parent process: not usable here"));
+}
+
 class NativeLoader {
  public:
   explicit NativeLoader(std::unique_ptr<Loader> loader) : loader_(std::move(loader)) {}
   ~NativeLoader() {
-    py::gil_scoped_release release;
-    loader_.reset();
+    if (birthplace_.forked_since()) {
+      new std::shared_ptr<Loader>(std::move(loader_));  // its threads stayed in the parent
+      return;
+    }
+    if (start_) start_->stop = true;
+    const BlockingCall goodbye([loader = std::move(loader_)]() mutable { loader.reset(); });
   }
 
   void StartEpoch(std::optional<uint64_t> epoch) {
-    absl::Status status;
-    {
-      py::gil_scoped_release release;
-      status = loader_->StartEpoch(epoch);
+    RefuseAfterFork(birthplace_);
+    if (start_) {  // one that Ctrl-C left
+      start_->call->Wait(absl::InfiniteDuration());
+      const std::shared_ptr<Start> left = std::exchange(start_, nullptr);
+      // It began an epoch of which nothing was read yet.
+      if (left->status.ok() && !epoch) return;
     }
-    RaiseIfError(status);
+    start_ = std::make_shared<Start>();
+    start_->call.emplace([loader = loader_, start = start_, epoch] {
+      const absl::Time deadline = absl::Now() + kStartPatience;
+      for (absl::Duration limit = kFirstTry;; limit = std::min(2 * limit, kLongestTry)) {
+        start->status = loader->StartEpoch(epoch, limit);
+        if (!absl::IsDeadlineExceeded(start->status) || start->stop || absl::Now() > deadline)
+          return;
+      }
+    });
+    try {
+      start_->call->Wait(absl::InfiniteDuration());
+    } catch (py::error_already_set&) {
+      start_->stop = true;
+      throw;
+    }
+    RaiseIfError(std::exchange(start_, nullptr)->status);
   }
 
   // The next element's dict; None at the end of the epoch.
   py::object Next() {
+    RefuseAfterFork(birthplace_);
     while (true) {
       absl::StatusOr<std::optional<Element>> next = std::optional<Element>();
       {
         py::gil_scoped_release release;
-        next = loader_->Next(kSlice);
+        next = loader_->Next(kSignalSlice);
       }
       if (absl::IsDeadlineExceeded(next.status())) {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -75,8 +112,11 @@ class NativeLoader {
   }
 
   void Close(double seconds) {
-    py::gil_scoped_release release;
-    loader_->Close(absl::Seconds(seconds));
+    if (birthplace_.forked_since()) return;
+    if (start_) start_->stop = true;
+    const absl::Duration timeout = absl::Seconds(std::max(seconds, 0.0));
+    const BlockingCall call([loader = loader_, timeout] { loader->Close(timeout); });
+    call.Wait(timeout + kCloseGrace);
   }
 
   py::dict Stats() const {
@@ -103,42 +143,54 @@ class NativeLoader {
   uint64_t epoch() const { return loader_->epoch(); }
   std::string job() const { return loader_->job_name(); }
   bool batched() const { return loader_->batched(); }
+  py::list schema() const { return FieldList(loader_->schema()); }
 
  private:
-  std::unique_ptr<Loader> loader_;
+  struct Start {
+    absl::Status status;  // the call's, while it runs
+    std::atomic<bool> stop = false;
+    std::optional<BlockingCall> call;
+  };
+  const Birthplace birthplace_;
+  std::shared_ptr<Loader> loader_;
+  std::shared_ptr<Start> start_;  // runs, or was left by Ctrl-C
 };
 
 class NativeCluster {
  public:
   NativeCluster(std::unique_ptr<EmbeddedCluster> embedded, std::unique_ptr<Client> client)
       : embedded_(std::move(embedded)), client_(std::move(client)) {}
-  ~NativeCluster() { Close(); }
+  ~NativeCluster() {
+    if (birthplace_.forked_since()) {  // the threads stayed in the parent
+      new std::shared_ptr<Client>(std::move(client_));
+      (void)embedded_.release();
+    } else {
+      StartClosing(absl::Seconds(2));
+    }
+  }
 
   static std::unique_ptr<NativeCluster> Connect(const std::string& address, double timeout) {
-    ClientOptions options;
-    options.connect_timeout = absl::Seconds(timeout);
-    absl::StatusOr<std::unique_ptr<Client>> client = absl::UnknownError("");
-    {
-      py::gil_scoped_release release;
-      client = Client::Connect(address, options);
-    }
-    return std::make_unique<NativeCluster>(nullptr, ValueOrRaise(std::move(client)));
+    NoteGrpcUse();
+    return std::make_unique<NativeCluster>(nullptr,
+                                           ValueOrRaise(RunInterruptibly([address, timeout] {
+                                             ClientOptions options;
+                                             options.connect_timeout = absl::Seconds(timeout);
+                                             return Client::Connect(address, options);
+                                           })));
   }
 
   static std::unique_ptr<NativeCluster> Local(size_t workers) {
+    NoteGrpcUse();
     // A trainer's terminal is its own.
     LoggingConfig log;
     log.level = "warning";
     RaiseIfError(InitLogging(log));
-    EmbeddedOptions options;
-    options.workers = workers;
-    absl::StatusOr<std::unique_ptr<EmbeddedCluster>> embedded = absl::UnknownError("");
-    const std::shared_ptr<const Catalog> catalog = SharedCatalog();
-    {
-      py::gil_scoped_release release;
-      embedded = EmbeddedCluster::Start(options, catalog);
-    }
-    std::unique_ptr<EmbeddedCluster> cluster = ValueOrRaise(std::move(embedded));
+    std::unique_ptr<EmbeddedCluster> cluster =
+        ValueOrRaise(RunInterruptibly([workers, catalog = SharedCatalog()] {
+          EmbeddedOptions options;
+          options.workers = workers;
+          return EmbeddedCluster::Start(options, catalog);
+        }));
     std::unique_ptr<Client> client = ValueOrRaise(Client::Connect(cluster->address()));
     return std::make_unique<NativeCluster>(std::move(cluster), std::move(client));
   }
@@ -146,6 +198,7 @@ class NativeCluster {
   std::unique_ptr<NativeLoader> Stream(const Pipeline& pipeline, const std::string& job,
                                        const std::string& sharding, uint32_t rank,
                                        uint32_t world_size, uint64_t prefetch_bytes) {
+    RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
     StreamOptions options;
@@ -154,29 +207,32 @@ class NativeCluster {
     options.prefetch_bytes = prefetch_bytes;
     options.job_options.set_sharding(ParseSharding(sharding));
     options.job_options.set_world_size(world_size);
-    absl::StatusOr<std::unique_ptr<Loader>> loader = absl::UnknownError("");
-    {
-      py::gil_scoped_release release;
-      loader = client_->Stream(pipeline.def(), options);
-    }
-    return std::make_unique<NativeLoader>(ValueOrRaise(std::move(loader)));
+    return std::make_unique<NativeLoader>(
+        ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
+          return client->Stream(def, options);
+        })));
   }
 
-  void Close() {
-    py::gil_scoped_release release;
-    client_.reset();
-    embedded_.reset();
-  }
-  // After a fork: the other process owns the threads, so nothing may be joined or freed here.
-  void Abandon() {
-    (void)client_.release();
-    (void)embedded_.release();
+  void Close(double seconds) {
+    if (birthplace_.forked_since()) return;
+    const absl::Duration timeout = absl::Seconds(std::max(seconds, 0.0));
+    StartClosing(timeout).Wait(timeout + kCloseGrace);
   }
   std::string address() const { return client_ == nullptr ? "" : client_->address(); }
 
  private:
+  BlockingCall StartClosing(absl::Duration timeout) {
+    return BlockingCall(
+        [client = std::move(client_), embedded = std::move(embedded_), timeout]() mutable {
+          client.reset();
+          if (embedded) embedded->Shutdown(timeout);
+          embedded.reset();
+        });
+  }
+
+  const Birthplace birthplace_;
   std::unique_ptr<EmbeddedCluster> embedded_;
-  std::unique_ptr<Client> client_;
+  std::shared_ptr<Client> client_;
 };
 
 }  // namespace
@@ -190,14 +246,19 @@ void BindLoader(py::module_& module) {
       .def("summary", &NativeLoader::Summary)
       .def_property_readonly("epoch", &NativeLoader::epoch)
       .def_property_readonly("job", &NativeLoader::job)
-      .def_property_readonly("batched", &NativeLoader::batched);
+      .def_property_readonly("batched", &NativeLoader::batched)
+      .def_property_readonly("schema", &NativeLoader::schema);
   py::class_<NativeCluster>(module, "Cluster")
       .def_static("connect", &NativeCluster::Connect)
       .def_static("local", &NativeCluster::Local)
       .def("stream", &NativeCluster::Stream)
       .def("close", &NativeCluster::Close)
-      .def("abandon", &NativeCluster::Abandon)
       .def_property_readonly("address", &NativeCluster::address);
+  module.def("grpc_is_unusable", &GrpcIsUnusable);
+  module.def("wait_for_left_calls", [](double seconds) {
+    py::gil_scoped_release release;
+    WaitForLeftCalls(absl::Seconds(seconds));
+  });
 }
 
 }  // namespace headrace::python

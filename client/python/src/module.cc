@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "client/python/src/dlpack.h"
 #include "client/python/src/loader_binding.h"
 #include "client/python/src/pipeline_binding.h"
 
@@ -9,4 +10,5 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "Headrace's C++ core";
   headrace::python::BindPipeline(module);
   headrace::python::BindLoader(module);
+  headrace::python::BindDLPack(module);
 }

@@ -43,6 +43,15 @@ std::optional<Schema> SourceSchema(const v1::Source& source, const Catalog& cata
   return *std::move(schema);
 }
 
+// What pickling keeps.
+py::bytes ToBytes(const Pipeline& pipeline) { return pipeline.def().SerializeAsString(); }
+Pipeline FromBytes(const std::string& bytes) {
+  v1::PipelineDef def;
+  if (!def.ParseFromString(bytes))
+    Raise(absl::InvalidArgumentError("these bytes are no pipeline of this version of headrace"));
+  return Pipeline(std::move(def), SharedCatalog());
+}
+
 std::vector<FormatWords> Words(const FormatRegistry& formats) {
   std::vector<FormatWords> words;
   for (const FormatSpec* spec : formats.All())
@@ -100,6 +109,21 @@ std::shared_ptr<const Catalog> SharedCatalog() {
   return catalog;
 }
 
+py::list FieldList(const Schema& schema) {
+  py::list out;
+  for (const Field& field : schema.fields()) {
+    py::object dims = py::none();
+    if (field.shape.has_rank()) {
+      py::list known;
+      for (int64_t dim : field.shape.dims())
+        known.append(dim < 0 ? py::object(py::none()) : py::object(py::int_(dim)));
+      dims = py::tuple(known);
+    }
+    out.append(py::make_tuple(field.name, std::string(Name(field.dtype)), dims));
+  }
+  return out;
+}
+
 Pipeline::Pipeline(v1::PipelineDef def, std::shared_ptr<const Catalog> catalog)
     : def_(std::move(def)),
       catalog_(std::move(catalog)),
@@ -151,18 +175,7 @@ Pipeline Pipeline::WithOptions(const py::dict& options) const {
 py::object Pipeline::schema() const {
   if (!source_schema_) return py::none();
   const Graph graph = ValueOrRaise(Graph::Build(def_, *source_schema_, catalog_->ops));
-  py::list out;
-  for (const Field& field : graph.output_schema()->fields()) {
-    py::object dims = py::none();
-    if (field.shape.has_rank()) {
-      py::list known;
-      for (int64_t dim : field.shape.dims())
-        known.append(dim < 0 ? py::object(py::none()) : py::object(py::int_(dim)));
-      dims = py::tuple(known);
-    }
-    out.append(py::make_tuple(field.name, std::string(Name(field.dtype)), dims));
-  }
-  return out;
+  return FieldList(*graph.output_schema());
 }
 
 std::string Pipeline::yaml() const { return ValueOrRaise(PrintYaml(def_, catalog_->ops)); }
@@ -181,7 +194,9 @@ void BindPipeline(py::module_& module) {
       .def("schema", &Pipeline::schema)
       .def("yaml", &Pipeline::yaml)
       .def("python", &Pipeline::python)
-      .def("fingerprint", &Pipeline::fingerprint);
+      .def("fingerprint", &Pipeline::fingerprint)
+      .def("to_bytes", &ToBytes)
+      .def_static("from_bytes", &FromBytes);
   module.def("read", &Read);
   module.def("from_yaml", &FromYaml);
   module.def("steps", &Steps);

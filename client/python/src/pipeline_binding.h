@@ -17,6 +17,10 @@ namespace headrace::python {
 // Made when the module is imported, kept by its bindings.
 std::shared_ptr<const Catalog> SharedCatalog();
 
+// (name, dtype, dims) of each field; None for dims of unknown rank, and for a dimension that
+// varies.
+pybind11::list FieldList(const Schema& schema);
+
 class Pipeline {
  public:
   Pipeline(v1::PipelineDef def, std::shared_ptr<const Catalog> catalog);
