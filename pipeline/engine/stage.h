@@ -1,6 +1,6 @@
-// One stage of a task: a chain of stateless steps, then at most one stateful step. Blocks run
-// through the chain side by side and come out of the stateful step in the order in which they went
-// in.
+// One stage of a task: a chain of stateless steps, then at most one step of another kind. Blocks
+// run through the chain, and through an asynchronous step behind it, side by side; they come out of
+// the stage, and of a stateful step, in the order in which they went in.
 //
 // Plain bookkeeping: the task owns its stages and guards everything here but the chain and the
 // sizer with its own lock; `state` belongs to whoever holds the strand.
@@ -79,6 +79,10 @@ struct Stage {
   // The stateful step; none in a last stage.
   std::optional<EngineStep> step;
   std::unique_ptr<OpState> state;
+  // The asynchronous step; then there is no stateful one.
+  std::optional<EngineStep> async_step;
+  std::unique_ptr<AsyncSession> session;  // null while it could not be opened: the task failed
+  size_t max_window = 0;                  // blocks in the chain or waiting for their turn
 
   std::deque<Parcel> input;  // not of the first stage: its input is the source
   uint64_t input_bytes = 0;

@@ -32,7 +32,9 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Create(TaskDeps deps, TaskOptions op
   if (options.shards == 0 || options.shard >= options.shards) {
     return InvalidArgument("slot {} of {}: slots count from 0", options.shard, options.shards);
   }
-  return std::make_unique<StagedTask>(std::move(deps), options, std::move(callbacks));
+  auto task = std::make_unique<StagedTask>(std::move(deps), options, std::move(callbacks));
+  HR_RETURN_IF_ERROR(task->made());
+  return task;
 }
 
 StagedTask::StagedTask(TaskDeps deps, TaskOptions options, TaskCallbacks callbacks)
@@ -41,7 +43,6 @@ StagedTask::StagedTask(TaskDeps deps, TaskOptions options, TaskCallbacks callbac
       callbacks_(std::move(callbacks)),
       cpu_(*deps_.cpu),
       fail_on_error_(options.on_error != v1::ON_ERROR_SKIP),
-      max_window_(2 * deps_.compute->threads() + 2),
       accounting_({.keep_emitted = CanBeSatisfied(*deps_.graph),
                    .replay = options.replay,
                    .max_samples = options.max_failure_samples}),
@@ -60,6 +61,9 @@ StagedTask::~StagedTask() {
     stopping_ = true;
   }
   source_->Stop();
+  for (const auto& stage : stages_) {
+    if (stage->session) stage->session->Stop();
+  }
   seat_->Leave();  // running units still use the seat: it goes with the members
 }
 
@@ -95,6 +99,8 @@ EngineStep StagedTask::MakeStep(const Node& node, StepTally& tally) const {
     step.context.shard = options_.shard;
     step.context.shards = options_.shards;
   }
+  step.context.batches_in = node.batches_in;
+  step.context.functions = deps_.functions;
   step.where = node.Where();
   step.label = node.Label();
   step.tally = &tally;
@@ -120,6 +126,7 @@ void StagedTask::MakeStages() {
     }
     stages_.push_back(std::make_unique<Stage>(
         Chain(std::exchange(chain, {}), fail_on_error_, cpu_, accounting_), sizer));
+    stages_.back()->max_window = 2 * deps_.compute->threads() + 2;
   };
   for (size_t i = 0; i < nodes.size(); ++i) {
     EngineStep step = MakeStep(nodes[i], *tallies_[i]);
@@ -129,12 +136,27 @@ void StagedTask::MakeStages() {
     }
     close();
     Stage& stage = *stages_.back();
+    if (nodes[i].async != nullptr) {
+      OpenSession(std::move(step), stage);
+      continue;
+    }
     stage.state = nodes[i].stateful->NewState(step.context);
     stage.step = std::move(step);
     // An empty parcel makes the strand look at once whether the step wants any rows (take: 0).
     if (stage.state->satisfied()) stage.window.End(stage.window.Begin(), Parcel());
   }
   if (stages_.empty() || !chain.empty()) close();
+}
+
+void StagedTask::OpenSession(EngineStep step, Stage& stage) {
+  absl::StatusOr<std::unique_ptr<AsyncSession>> session = step.node->async->Open(step.context);
+  if (session.ok()) {
+    stage.session = *std::move(session);
+    stage.max_window = std::max(stage.max_window, 2 * stage.session->width() + 2);
+  } else if (made_.ok()) {
+    made_ = Annotate(session.status(), step.where);
+  }
+  stage.async_step = std::move(step);
 }
 
 absl::Status StagedTask::AddLease(const v1::Lease& lease) {

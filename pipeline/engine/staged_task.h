@@ -28,6 +28,8 @@ namespace headrace {
 class StagedTask final : public Task, public WorkSource {
  public:
   StagedTask(TaskDeps deps, TaskOptions options, TaskCallbacks callbacks);
+  // Of making its stages; without success nothing may be asked of it.
+  const absl::Status& made() const { return made_; }
   ~StagedTask() override;
 
   absl::Status AddLease(const v1::Lease& lease) override;
@@ -52,6 +54,7 @@ class StagedTask final : public Task, public WorkSource {
   };
 
   void MakeStages();
+  void OpenSession(EngineStep step, Stage& stage);
   EngineStep MakeStep(const Node& node, StepTally& tally) const;
   std::shared_ptr<SourceStage> MakeSource();
 
@@ -68,6 +71,11 @@ class StagedTask final : public Task, public WorkSource {
   // Runs the unit's chain. True: `unit` has become the strand unit that follows from it.
   bool RunChain(Unit& unit);
   void RunStrand(Unit& unit);
+  // Hands the unit's block to the stage's asynchronous step; `chain_nanos` it has cost so far.
+  void StartAsync(Unit& unit, uint64_t chain_nanos);
+  // Called by the session, on a thread of its own.
+  void FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
+                   absl::StatusOr<AsyncResult> result);
   // Pushes the parcel through the stage's stateful step; appends what came out.
   absl::Status RunStep(Stage& stage, Parcel parcel, std::vector<Parcel>& out);
   // Books and checks a block that the stateful step emitted.
@@ -88,7 +96,6 @@ class StagedTask final : public Task, public WorkSource {
   const TaskCallbacks callbacks_;
   const CpuMeter& cpu_;
   const bool fail_on_error_;
-  const size_t max_window_;  // blocks in a stage's chain or waiting for their turn
 
   std::vector<std::unique_ptr<StepTally>> tallies_;  // per node of the graph
   std::vector<std::unique_ptr<BlockSizer>> sizers_;  // per stage but the first
@@ -99,6 +106,7 @@ class StagedTask final : public Task, public WorkSource {
   std::shared_ptr<SourceStage> source_;
   std::atomic<bool> satisfied_{false};
   std::unique_ptr<ComputePool::Seat> seat_;
+  absl::Status made_;
 
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Stage>> stages_;  // the vector: set once; what it holds: under mutex_

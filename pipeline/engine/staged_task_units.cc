@@ -19,7 +19,7 @@ bool StagedTask::ChainReadyLocked(size_t stage) const {
   if (s.discards) return false;
   if (s.window.count() > 0) {
     const uint64_t expected = s.window.done_bytes() + s.window.running() * s.out_bytes_per_block;
-    if (s.window.count() >= max_window_ || expected >= options_.stage_bytes) return false;
+    if (s.window.count() >= s.max_window || expected >= options_.stage_bytes) return false;
   }
   return stage == 0 ? source_->HasItem() : !s.input.empty();
 }
@@ -59,7 +59,8 @@ bool StagedTask::TakeInputLocked(size_t stage, Unit& unit) {
   Parcel& front = s.input.front();
   const size_t rows = s.sizer->rows();
   s.input_bytes -= front.bytes();
-  if (front.block && !s.chain.empty() && front.block->rows() > 2 * rows) {
+  const bool sized = !s.chain.empty() || s.async_step;
+  if (front.block && sized && front.block->rows() > 2 * rows) {
     unit.parcel.block = front.block->TakeFront(rows);
     s.input_bytes += front.bytes();
     return true;
@@ -107,6 +108,7 @@ bool StagedTask::RunUnit() {
 bool StagedTask::RunChain(Unit& unit) {
   Stage& s = *stages_[unit.stage];
   absl::Status status;
+  uint64_t chain_nanos = 0;
   if (unit.parcel.block) {
     Block& block = *unit.parcel.block;
     if (unit.stage == 0) status = BookEnds(block, read_step_, fail_on_error_, accounting_);
@@ -114,11 +116,16 @@ bool StagedTask::RunChain(Unit& unit) {
     if (status.ok()) {
       const absl::StatusOr<uint64_t> nanos = s.chain.Run(block);
       status = nanos.status();
-      if (status.ok() && !s.chain.empty()) s.sizer->Measured(rows, *nanos);
+      if (status.ok()) chain_nanos = *nanos;
+      if (status.ok() && !s.chain.empty() && !s.async_step) s.sizer->Measured(rows, *nanos);
     }
     if (block.rows() == 0) unit.parcel.block.reset();
   }
   if (!status.ok()) Fail(status);
+  if (status.ok() && s.async_step && unit.parcel.block) {
+    StartAsync(unit, chain_nanos);
+    return false;
+  }
   absl::MutexLock lock(&mutex_);
   if (s.discards) {
     s.window.Cancel();
@@ -131,6 +138,45 @@ bool StagedTask::RunChain(Unit& unit) {
   unit.parcel = s.window.TakeNext();
   s.strand_busy = true;
   return true;
+}
+
+void StagedTask::StartAsync(Unit& unit, uint64_t chain_nanos) {
+  Stage& s = *stages_[unit.stage];
+  const uint64_t rows = unit.parcel.block->rows();
+  s.async_step->tally->In(rows, unit.parcel.block->live_bytes());
+  s.session->Start(*std::move(unit.parcel.block),
+                   [this, stage = unit.stage, ticket = unit.ticket, rows,
+                    chain_nanos](absl::StatusOr<AsyncResult> result) {
+                     FinishAsync(stage, ticket, rows, chain_nanos, std::move(result));
+                   });
+}
+
+void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
+                             absl::StatusOr<AsyncResult> result) {
+  Stage& s = *stages_[stage];
+  const EngineStep& step = *s.async_step;
+  Parcel parcel;
+  absl::Status status =
+      result.ok() ? AcceptEmitted(step, result->block) : Annotate(result.status(), step.where);
+  if (status.ok()) {
+    step.tally->Cpu(result->cpu_nanos);
+    s.sizer->Measured(rows, chain_nanos + result->cpu_nanos);
+    step.tally->Out(result->block.rows(), result->block.live_bytes());
+    if (result->block.rows() > 0) parcel.block = std::move(result->block);
+  } else {
+    Fail(status);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (s.discards) {
+      s.window.Cancel();
+    } else {
+      s.out_bytes_per_block = parcel.bytes();
+      s.window.End(ticket, std::move(parcel));
+      s.NotePeak();
+    }
+  }
+  seat_->Notify();
 }
 
 absl::Status StagedTask::AcceptEmitted(const EngineStep& step, Block& block) {

@@ -29,6 +29,7 @@
 
 namespace headrace {
 
+class FunctionPool;
 class Graph;
 
 struct TaskDeps {
@@ -40,6 +41,7 @@ struct TaskDeps {
   std::shared_ptr<FileSystem> files;
   std::shared_ptr<Format> format;
   std::shared_ptr<const Graph> graph;
+  FunctionPool* functions = nullptr;  // null: a pipeline with Python functions is refused
 };
 
 // Called from compute and I/O threads with no lock of the task held, never after the task's
@@ -89,6 +91,7 @@ struct TaskOptions {
 
 class Task {
  public:
+  // FAILED_PRECONDITION: a step needs what this worker does not do.
   static absl::StatusOr<std::unique_ptr<Task>> Create(TaskDeps deps, TaskOptions options,
                                                       TaskCallbacks callbacks);
   // Stops: returns when the blocks that compute threads work on right now are through one step.

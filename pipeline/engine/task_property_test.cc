@@ -42,7 +42,7 @@ Plan RandomPlan(Dice& dice) {
   Plan plan;
   const int64_t count = dice.Between(0, 6);
   for (int64_t i = 0; i < count; ++i) {
-    switch (dice.Below(7)) {
+    switch (dice.Below(8)) {
       case 0:
         plan.steps.push_back(MakeStep("fail_some", {{"every", dice.Between(2, 9)}}));
         break;
@@ -70,6 +70,9 @@ Plan RandomPlan(Dice& dice) {
         plan.steps.back().mutable_params()->add_entries()->set_name("drop_remainder");
         *plan.steps.back().mutable_params()->mutable_entries(1)->mutable_value() =
             ToValue(dice.Chance(50));
+        break;
+      case 7:
+        plan.steps.push_back(MakeStep("elsewhere", {{"every", dice.Between(2, 9)}}));
         break;
     }
   }

@@ -59,6 +59,27 @@ TEST(TaskTest, OneThreadAndFourGiveTheSameBatches) {
   }
 }
 
+TEST(TaskTest, BlocksThatAreWorkedOnElsewhereKeepTheirOrder) {
+  for (const size_t threads : {1, 3}) {
+    Rig rig({.threads = threads,
+             .steps = {MakeStep("elsewhere", {{"every", int64_t{1} << 60}}), MakeStep("hook"),
+                       MakeStep("elsewhere", {{"every", int64_t{1} << 60}})},
+             .task = {.max_block_rows = 16}});
+    EXPECT_EQ(rig.RunSplits({100, 1, 0, 2500}).values(), Numbers({100, 1, 0, 2500})) << threads;
+    EXPECT_GT(rig.task().Stats().steps(1).cpu_seconds(), 0);
+  }
+}
+
+TEST(TaskTest, ATaskMayEndWhileBlocksAreElsewhere) {
+  for (int round = 0; round < 20; ++round) {
+    Rig rig({.steps = {MakeStep("elsewhere", {{"every", 5}})}, .task = {.max_block_rows = 2}});
+    ASSERT_TRUE(rig.task().AddLease(MakeLease(1, 1, 500)).ok());
+    Outcome out;
+    rig.CollectUntil([&] { return !out.rows.empty(); }, out);
+    rig.Stop();
+  }
+}
+
 TEST(TaskTest, ABatchIsABlockOfItsOwn) {
   Rig rig({.steps = {MakeStep("batch", {{"size", 4}})}});
   const Outcome out = rig.RunSplits({10});

@@ -48,8 +48,9 @@ absl::StatusOr<Node> MakeNode(const PlannedStep& planned, const OpSpec& spec, co
   node.traits = op->traits();
   node.stateless = dynamic_cast<const StatelessOp*>(op.get());
   node.stateful = dynamic_cast<const StatefulOp*>(op.get());
-  if ((node.stateless == nullptr) == (node.stateful == nullptr)) {
-    return Internal("its code is neither a stateless nor a stateful step");
+  node.async = dynamic_cast<const AsyncOp*>(op.get());
+  if ((node.stateless != nullptr) + (node.stateful != nullptr) + (node.async != nullptr) != 1) {
+    return Internal("its code is neither a stateless nor a stateful nor an asynchronous step");
   }
   node.code = std::move(op);
   return node;
@@ -150,6 +151,7 @@ absl::Status Graph::AddNodes(const Plan& plan, const OpRegistry& ops) {
     const bool has_own = own_seed != nullptr && own_seed->kind_case() == v1::Value::kInteger;
     node.seed = has_own ? static_cast<uint64_t>(own_seed->integer()) : seed_;
     node.fingerprint = NodeFingerprint(*before, node, (*spec)->version);
+    node.batches_in = batched_;
     if (absl::Status s = Note(node); !s.ok()) return Annotate(s, where);
     before = &node.fingerprint;
     schema = node.output;
@@ -171,6 +173,11 @@ absl::Status Graph::Note(const Node& node) {
     repeats_ = true;
     passes_ = static_cast<uint64_t>(count->integer());
   }
+  if (node.traits.cuts_records) {
+    if (cuts_) return InvalidArgument("an earlier step cuts records into parts already; cut once");
+    if (batched_) return InvalidArgument("it cuts records, not batches: move it before batch");
+    cuts_ = true;
+  }
   if (node.op == "shard") has_shard_hint_ = true;
   needs_single_task_ = needs_single_task_ || node.traits.global_order;
   batched_ = batched_ || node.traits.emits_batches;
@@ -180,9 +187,9 @@ absl::Status Graph::Note(const Node& node) {
 std::vector<Segment> Graph::segments() const {
   std::vector<Segment> out;
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const bool stateful = nodes_[i].stateful != nullptr;
-    if (stateful || out.empty() || out.back().stateful) {
-      out.push_back({stateful, i, i + 1});
+    const bool chains = nodes_[i].stateless != nullptr;
+    if (!chains || out.empty() || nodes_[out.back().begin].stateless == nullptr) {
+      out.push_back({nodes_[i].stateful != nullptr, i, i + 1});
     } else {
       out.back().end = i + 1;
     }

@@ -30,9 +30,11 @@ struct Node {
   v1::ValueMap given;    // parameters as written, or as the optimizer put them
   v1::ValueMap params;   // the same in the order of the declaration, defaults filled in
   std::shared_ptr<const Op> code;
-  // `code` seen as what it is: exactly one of the two is set.
+  // `code` seen as what it is: exactly one of the three is set.
   const StatelessOp* stateless = nullptr;
   const StatefulOp* stateful = nullptr;
+  const AsyncOp* async = nullptr;
+  bool batches_in = false;  // its input's rows are batches
   OpTraits traits;
   SchemaPtr output;
   // RandomKey.seed: the step's own `seed` parameter where it has one, else the pipeline's.
@@ -47,7 +49,7 @@ struct Node {
   std::string Label() const;
 };
 
-// Nodes [begin, end) that run together: a chain of stateless ones, or one stateful one.
+// Nodes [begin, end) that run together: a chain of stateless ones, or one of another kind.
 struct Segment {
   bool stateful = false;
   size_t begin = 0;
@@ -76,7 +78,7 @@ class Graph {
   const SchemaPtr& output_schema() const {
     return nodes_.empty() ? source_schema_ : nodes_.back().output;
   }
-  // The engine's view, in order: neighbouring stateless nodes in one segment, each stateful node in
+  // The engine's view, in order: neighbouring stateless nodes in one segment, each other node in
   // its own.
   std::vector<Segment> segments() const;
 
@@ -116,6 +118,7 @@ class Graph {
   bool has_shard_hint_ = false;
   bool needs_single_task_ = false;
   bool batched_ = false;
+  bool cuts_ = false;  // a step cuts records into parts
 };
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 // thread of the worker.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,8 @@
 
 namespace headrace {
 
+class FunctionPool;  // pipeline/udf
+
 // What the optimizer and the cost model may assume of a step.
 struct OpTraits {
   bool random = false;     // draws numbers: a cache after it would freeze them
@@ -25,6 +28,7 @@ struct OpTraits {
   bool global_order =
       false;  // counts rows over the whole epoch (take, skip): the epoch then runs on one worker
   bool emits_batches = false;  // a row out stands for many records
+  bool cuts_records = false;   // a row out is one of several parts of a record
 };
 
 // Handed to each call of a step; cheap to copy.
@@ -33,6 +37,9 @@ struct StepContext {
                       // row's numbers
   size_t shard = 0;   // for the `shard` hint: this task's slot ...
   size_t shards = 1;  // ... of how many
+  bool batches_in = false;  // the rows that come in are batches
+  FunctionPool* functions =
+      nullptr;  // runs Python functions; null where there is none (it outlives the task)
 };
 
 class Op {
@@ -77,6 +84,37 @@ class OpState {
 class StatefulOp : public Op {
  public:
   virtual std::unique_ptr<OpState> NewState(const StepContext& context) const = 0;
+};
+
+// What became of a block outside of the compute threads.
+struct AsyncResult {
+  Block block;  // as a stateless or stateful step may leave it: rows marked, cut, with the bound
+                // columns
+  uint64_t cpu_nanos = 0;  // what it cost, wherever it was spent
+};
+
+// A task's way to an AsyncOp's work. Thread-safe.
+class AsyncSession {
+ public:
+  using Done = std::function<void(absl::StatusOr<AsyncResult>)>;
+
+  virtual ~AsyncSession() = default;  // after Stop()
+  // Never waits. `done` is called once from another thread, with an error when the task cannot go
+  // on, unless Stop() comes before. Blocks may be done in any order. Silent after Stop().
+  virtual void Start(Block block, Done done) = 0;
+  // When it returns, no `done` is running and none will be called. Bounded, idempotent.
+  virtual void Stop() = 0;
+  // How many blocks are worth having under way.
+  virtual size_t width() const = 0;
+};
+
+// Blocks that are worked on elsewhere (a subprocess) while compute threads do other things. The
+// engine keeps their order.
+class AsyncOp : public Op {
+ public:
+  // FAILED_PRECONDITION: this worker does not do such work; says which key of its config would
+  // allow it.
+  virtual absl::StatusOr<std::unique_ptr<AsyncSession>> Open(const StepContext& context) const = 0;
 };
 
 }  // namespace headrace

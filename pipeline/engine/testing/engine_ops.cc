@@ -1,6 +1,11 @@
 // Steps for tests: they fail, filter, cut, wait and break on purpose.
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <thread>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "common/status.h"
 #include "pipeline/engine/testing/engine_rig.h"
 #include "pipeline/graph/params.h"
@@ -139,6 +144,70 @@ void Lose(uint64_t at, Block block, Emit emit) {
   emit(std::move(block));
 }
 
+// Blocks are done on a thread of its own, in no order, several under way. One row in `every` ends.
+class ElsewhereSession final : public AsyncSession {
+ public:
+  explicit ElsewhereSession(uint64_t every) : every_(every), thread_([this] { Loop(); }) {}
+  ~ElsewhereSession() override { Stop(); }
+  void Start(Block block, Done done) override {
+    absl::MutexLock lock(&mutex_);
+    if (!stop_) jobs_.push_back({std::move(block), std::move(done)});
+  }
+  void Stop() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      stop_ = true;
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+  size_t width() const override { return 3; }
+
+ private:
+  void Loop() {
+    std::mt19937 random(7);
+    absl::MutexLock lock(&mutex_);
+    while (true) {
+      const auto some = [this] {
+        mutex_.AssertReaderHeld();
+        return stop_ || !jobs_.empty();
+      };
+      mutex_.Await(absl::Condition(&some));
+      if (stop_) return;
+      const size_t at = random() % jobs_.size();
+      auto [block, done] = std::move(jobs_[at]);
+      jobs_.erase(jobs_.begin() + static_cast<ptrdiff_t>(at));
+      mutex_.Unlock();
+      for (size_t row = 0; row < block.rows(); ++row) {
+        const uint64_t draw = (Mixed(block.provenance(row)) >> 12) % (2 * every_);
+        if (draw == 0) block.Filter(row);
+        if (draw == 1) block.Fail(row, InvalidArgument("went wrong elsewhere"));
+      }
+      done(AsyncResult{std::move(block), 1000});
+      mutex_.Lock();
+    }
+  }
+
+  const uint64_t every_;
+  absl::Mutex mutex_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::pair<Block, Done>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+class Elsewhere final : public AsyncOp {
+ public:
+  explicit Elsewhere(EveryParams p) : every_(static_cast<uint64_t>(p.every)) {}
+  absl::StatusOr<Schema> Bind(const Schema& input) override { return input; }
+  OpTraits traits() const override { return {.one_to_one = false}; }
+  absl::StatusOr<std::unique_ptr<AsyncSession>> Open(const StepContext&) const override {
+    if (every_ == 0) return FailedPrecondition("not on this worker");
+    return std::make_unique<ElsewhereSession>(every_);
+  }
+
+ private:
+  uint64_t every_;
+};
+
 ParamSet<EveryParams> Every() {
   ParamSet<EveryParams> params;
   params.Required("every", &EveryParams::every, "one in so many, or which one");
@@ -165,6 +234,8 @@ void RegisterTestOps(OpRegistry& registry, std::shared_ptr<const TestHooks> hook
       Lose(at, std::move(block), emit);
     });
   });
+  registry.Add<EveryParams>("elsewhere", "For tests.", Every(),
+                            [](EveryParams p) -> MadeOp { return std::make_unique<Elsewhere>(p); });
   registry.Add<NoParams>("hook", "For tests.", ParamSet<NoParams>(),
                          [hooks](NoParams) -> MadeOp { return std::make_unique<Hook>(hooks); });
   registry.Add<NoParams>("stateful_hook", "For tests.", ParamSet<NoParams>(),

@@ -60,9 +60,13 @@ std::string ParamsText(const v1::ValueMap& params) {
 }
 
 std::string Kind(const Node& node) {
-  std::string out = node.stateful != nullptr ? "stateful" : "stateless";
+  std::string out = node.stateful != nullptr ? "stateful"
+                    : node.async != nullptr  ? "subprocess"
+                                             : "stateless";
   if (node.traits.random) out += ", random";
-  if (!node.traits.one_to_one && node.stateless != nullptr) out += ", filters";
+  if (!node.traits.one_to_one && node.stateful == nullptr) {
+    out += node.traits.cuts_records ? ", cuts" : ", filters";
+  };
   if (node.traits.global_order) out += ", whole epoch";
   if (node.traits.emits_batches) out += ", batches";
   return out;
