@@ -33,14 +33,6 @@ void ForStretches(const Shape& from, const Shape& to, Copy&& copy) {
   }
 }
 
-void Fill(std::byte* to, size_t items, size_t item_bytes, const PadItem& pad) {
-  if (item_bytes == 1 || pad == PadItem{}) {
-    std::memset(to, static_cast<int>(pad[0]), items * item_bytes);
-    return;
-  }
-  for (size_t i = 0; i < items; ++i) std::memcpy(to + i * item_bytes, pad.data(), item_bytes);
-}
-
 absl::Status CheckSize(const Field& field, size_t rows, const Shape& shape) {
   const size_t item_bytes =
       std::max(ItemSize(field.dtype), field.dtype == DType::kBytes ? sizeof(int64_t) : 0);
@@ -63,7 +55,7 @@ Cell PadNumbers(size_t item_bytes, std::span<const Cell> rows, const Shape& shap
   std::byte* const data = memory.Allocate(bytes);
   std::byte* to = data;
   for (const Cell& row : rows) {
-    if (row.shape != shape) Fill(to, row_items, item_bytes, pad);
+    if (row.shape != shape) FillItems(to, row_items, item_bytes, pad);
     ForStretches(row.shape, shape, [&](size_t from, size_t place, size_t items) {
       std::memcpy(to + place * item_bytes, row.data + from * item_bytes, items * item_bytes);
     });
@@ -85,6 +77,14 @@ Cell PadStrings(std::span<const Cell> rows, const Shape& shape, Arena& memory) {
 }
 
 }  // namespace
+
+void FillItems(std::byte* to, size_t items, size_t item_bytes, const PadItem& pad) {
+  if (item_bytes == 1 || pad == PadItem{}) {
+    std::memset(to, static_cast<int>(pad[0]), items * item_bytes);
+    return;
+  }
+  for (size_t i = 0; i < items; ++i) std::memcpy(to + i * item_bytes, pad.data(), item_bytes);
+}
 
 absl::StatusOr<PadItem> MakePadItem(double value, DType dtype) {
   PadItem item{};

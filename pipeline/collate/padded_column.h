@@ -23,6 +23,9 @@ using PadItem = std::array<std::byte, 8>;
 // ("pad_value 300 does not fit uint8"; float types round).
 absl::StatusOr<PadItem> MakePadItem(double value, DType dtype);
 
+// Writes `items` copies of `pad`, of item_bytes each.
+void FillItems(std::byte* to, size_t items, size_t item_bytes, const PadItem& pad);
+
 // The shape that holds all `rows`, which have one rank: of each dimension the longest, or what
 // `pad_to` says (dynamic: the longest). `pad_to` of unknown rank says nothing. No row may be longer
 // than it.
