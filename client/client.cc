@@ -7,20 +7,27 @@
 #include "common/status.h"
 #include "rpc/channels.h"
 #include "rpc/grpc_dispatcher_client.h"
-#include "transport/grpc/grpc_frame_connector.h"
+#include "transport/negotiating_connector.h"
 
 namespace headrace {
 
-Client::Client(std::string address, const ClientOptions& options)
+Client::Client(std::string address, const ClientOptions& options,
+               std::shared_ptr<FrameConnector> connector)
     : address_(std::move(address)),
       options_(options),
       dispatcher_(MakeGrpcDispatcherClient(MakeChannel(address_), address_, RealClock())),
-      connector_(MakeGrpcFrameConnector()) {}
+      connector_(std::move(connector)) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
   HR_RETURN_IF_ERROR(CheckAddress(address));
-  std::unique_ptr<Client> client(new Client(address, options));
+  auto drivers = std::make_shared<TransportRegistry>();
+  RegisterAll_transports(*drivers);
+  NegotiationOptions negotiation;
+  negotiation.transport = options.transport;
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<FrameConnector> connector,
+                      MakeNegotiatingConnector(std::move(drivers), negotiation, RealClock()));
+  std::unique_ptr<Client> client(new Client(address, options, std::move(connector)));
   const absl::Duration deadline = RealClock().Steady() + options.connect_timeout;
   while (true) {
     const absl::Status status = client->dispatcher_->ListWorkers({}, options.call_timeout).status();

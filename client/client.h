@@ -24,7 +24,7 @@ namespace headrace {
 class Client {
  public:
   // UNAVAILABLE when no dispatcher answers within options.connect_timeout; the message names the
-  // address.
+  // address. INVALID_ARGUMENT when options.transport names none.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options = {});
 
@@ -35,7 +35,8 @@ class Client {
   const std::string& address() const { return address_; }
 
  private:
-  Client(std::string address, const ClientOptions& options);
+  Client(std::string address, const ClientOptions& options,
+         std::shared_ptr<FrameConnector> connector);
   const std::string address_;
   const ClientOptions options_;
   std::shared_ptr<DispatcherClient> dispatcher_;

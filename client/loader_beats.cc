@@ -173,7 +173,7 @@ void LoaderCore::OpenStream(const TaskStreams::Opening& opening) {
   open.set_job(job_.job());
   open.set_task(opening.task);
   std::unique_ptr<IncomingFrames> handle =
-      connector_->Open(opening.address, open, credit,
+      connector_->Open(opening.worker, open, credit,
                        std::make_shared<Receiver>(weak_from_this(), opening.task, opening.attempt));
   absl::MutexLock lock(&mutex_);
   streams_.Opened(opening, handle);

@@ -14,6 +14,8 @@ struct ClientOptions {
   absl::Duration call_timeout = absl::Seconds(5);      // bound of one call to it
   // How long a dispatcher may be away before the loader gives up; workers go on sending meanwhile.
   absl::Duration outage_timeout = absl::Minutes(10);
+  // How frames come: "auto" (the best that each worker offers), or a transport's name to force it.
+  std::string transport = "auto";
 };
 
 struct StreamOptions {

@@ -33,7 +33,7 @@ std::vector<TaskStreams::Opening> TaskStreams::TakeDue(absl::Duration now) {
     stream.state = State::kOpen;
     stream.received = 0;
     stream.attempt = ++attempts_;
-    due.push_back({task, stream.attempt, stream.address});
+    due.push_back({task, stream.attempt, stream.worker});
   }
   return due;
 }

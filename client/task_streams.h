@@ -24,7 +24,7 @@ class TaskStreams {
   struct Opening {
     uint64_t task;
     uint64_t attempt;
-    std::string address;
+    WorkerEndpoint worker;
   };
   using Handles = std::vector<std::unique_ptr<IncomingFrames>>;
 
@@ -47,7 +47,7 @@ class TaskStreams {
         continue;
       }
       Stream& stream = kept[task.task()];
-      stream.address = task.address();
+      stream.worker = {task.address(), {task.transports().begin(), task.transports().end()}};
       stream.since = stream.due = now;
       if (cleared_.contains(task.task())) stream.state = State::kBroken;
       change.added.push_back(task.task());
@@ -88,7 +88,7 @@ class TaskStreams {
  private:
   enum class State { kDue, kOpen, kEnded, kBroken };
   struct Stream {
-    std::string address;
+    WorkerEndpoint worker;
     std::unique_ptr<IncomingFrames> handle;
     State state = State::kDue;
     absl::Duration since;  // first tried

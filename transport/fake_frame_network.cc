@@ -25,6 +25,7 @@ class FakeLink final : public FrameStream, public std::enable_shared_from_this<F
   const std::string& address() const { return address_; }
   const v1::StreamOpen& open() const override { return open_; }
   std::string peer() const override { return "fake:client-" + std::to_string(open_.client()); }
+  std::string_view transport() const override { return "fake"; }
 
   bool TryWrite(Frame& frame) override {
     absl::MutexLock lock(&network_.mutex_);
@@ -191,10 +192,10 @@ class FakeIncomingFrames final : public IncomingFrames {
 class FakeFrameConnector final : public FrameConnector {
  public:
   explicit FakeFrameConnector(FakeFrameNetwork& network) : network_(network) {}
-  std::unique_ptr<IncomingFrames> Open(const std::string& address, const v1::StreamOpen& open,
+  std::unique_ptr<IncomingFrames> Open(const WorkerEndpoint& worker, const v1::StreamOpen& open,
                                        uint64_t credit,
                                        std::shared_ptr<FrameReceiver> receiver) override {
-    return network_.Connect(address, open, credit, std::move(receiver));
+    return network_.Connect(worker.address, open, credit, std::move(receiver));
   }
 
  private:
@@ -224,7 +225,7 @@ std::unique_ptr<IncomingFrames> FakeFrameNetwork::Connect(const std::string& add
   absl::MutexLock lock(&mutex_);
   auto server = servers_.find(address);
   if (server == servers_.end()) {
-    link->Break(Unavailable("worker {}: connection refused", address), absl::OkStatus());
+    link->Break(Unreached(Unavailable("worker {}: connection refused", address)), absl::OkStatus());
   } else {
     link->handler_ = server->second;
   }

@@ -1,5 +1,5 @@
-// The serving side of a transport: how a worker's frames leave it. A driver (transport/grpc/, later
-// tcp and shm) implements FrameStream and FrameServer; the worker implements StreamHandler.
+// The serving side of a transport: how a worker's frames leave it. A driver (transport/grpc/,
+// transport/tcp/, ...) implements FrameStream and FrameServer; the worker implements StreamHandler.
 //
 // Life of a stream: OnOpen, any number of OnReady, one OnClosed. The transport calls a stream's
 // handler methods one at a time, from threads of its own and holding no lock; they must not block.
@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -27,6 +28,8 @@ class FrameStream {
   virtual const v1::StreamOpen& open() const = 0;
   // Who the client is, for messages: "ipv4:127.0.0.1:40814".
   virtual std::string peer() const = 0;
+  // The driver's name, for logs and metrics: "grpc".
+  virtual std::string_view transport() const = 0;
 
   // Hands a frame over and returns true, when the client has credit left, few enough bytes are
   // waiting to be sent and the stream is open. Else returns false, leaves `frame` as it was, and if
@@ -61,7 +64,9 @@ class FrameServer {
   virtual ~FrameServer() = default;
   // Where clients reach it, with the port that was chosen when 0 was asked: "127.0.0.1:43211".
   virtual std::string address() const = 0;
-  // What goes into TaskAddress.transports: "grpc", "tcp:host:port".
+  // What goes into TaskAddress.transports: the driver's name, and after a colon the address where
+  // it is not TaskAddress.address: "grpc", "tcp:host:port". The worker puts its advertised name in
+  // the place of `host`.
   virtual std::string transport() const = 0;
   // Takes no more streams, waits up to `grace` for open ones to end, then breaks them off. When it
   // returns, the handler will not be called again. Idempotent.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "common/logging/logging.h"
+#include "common/net_address.h"
 #include "common/status.h"
-#include "transport/grpc/grpc_frame_server.h"
+#include "fmt/ranges.h"
+#include "transport/transport_driver.h"
 
 namespace headrace {
 namespace {
@@ -50,7 +52,8 @@ Worker::Worker(const WorkerConfig& config, Deps deps)
       compute_({.threads = Cores(config.compute_threads)}),
       io_(static_cast<size_t>(config.io_threads)),
       factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files}),
-      metrics_(*deps_.metrics) {}
+      metrics_(*deps_.metrics),
+      stream_metrics_(*deps_.metrics, config.transports) {}
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config, Deps deps,
                                                       const CancellationToken& stop) {
@@ -69,25 +72,64 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
 Worker::~Worker() { Shutdown(config_.shutdown_timeout); }
 
 absl::Status Worker::Listen() {
-  GrpcFrameServerOptions options;
-  options.address = config_.listen;
-  HR_ASSIGN_OR_RETURN(server_, StartGrpcFrameServer(options, *this));
-  address_ = config_.advertise.empty() ? DialAddress(server_->address()) : config_.advertise;
+  TransportRegistry drivers;
+  RegisterAll_transports(drivers);
+  HR_ASSIGN_OR_RETURN(const NetAddress listen, ParseNetAddress(config_.listen));
+  for (const std::string& name : config_.transports)
+    HR_RETURN_IF_ERROR(Annotate(drivers.Check(name), "transports"));
+  absl::Status missing = InvalidArgument("transports: name at least one");
+  for (const std::string& name : config_.transports) {
+    TransportServeOptions options;
+    options.listen = config_.listen;
+    if (name != "grpc") {
+      options.listen = !config_.tcp_listen.empty() ? config_.tcp_listen
+                       : listen.is_unix()          ? std::string("127.0.0.1:0")
+                                                   : NetAddress{.host = listen.host}.ToString();
+    }
+    auto server = drivers.Find(name)->Serve(options, *this);
+    if (absl::IsUnimplemented(server.status())) {
+      missing = server.status();
+      LogWarning("transport {} is left out: {}", name, OneLine(missing));
+      continue;
+    }
+    HR_RETURN_IF_ERROR(server.status());
+    servers_.push_back(*std::move(server));
+  }
+  if (servers_.empty()) return missing;
+  const FrameServer* main = servers_.front().get();
+  for (const auto& server : servers_) {
+    if (server->transport() == "grpc") main = server.get();
+  }
+  address_ = config_.advertise.empty() ? DialAddress(main->address()) : config_.advertise;
   return absl::OkStatus();
+}
+
+// "tcp:0.0.0.0:4711" as others reach it: by the host that the worker's own address has.
+std::string Worker::Advertised(const FrameServer& server) const {
+  const std::string transport = server.transport();
+  const size_t colon = transport.find(':');
+  if (colon == std::string::npos) return transport;
+  absl::StatusOr<NetAddress> bound = ParseNetAddress(transport.substr(colon + 1));
+  const absl::StatusOr<NetAddress> own = ParseNetAddress(address_);
+  if (!bound.ok() || bound->is_unix() || !own.ok() || own->is_unix()) return transport;
+  const bool wildcard = bound->host == "0.0.0.0" || bound->host == "::";
+  if (wildcard || !config_.advertise.empty()) bound->host = own->host;
+  return transport.substr(0, colon + 1) + bound->ToString();
 }
 
 absl::Status Worker::Register() {
   v1::RegisterWorkerRequest request;
   request.set_worker_uid(uid_);
   request.set_address(address_);
-  request.add_transports(server_->transport());
+  for (const auto& server : servers_) request.add_transports(Advertised(*server));
   request.set_host(HostName());
   request.set_cores(static_cast<uint32_t>(compute_.threads()));
   for (const std::string& tag : config_.tags) request.add_tags(tag);
   HR_ASSIGN_OR_RETURN(const v1::RegisterWorkerReply reply,
                       deps_.dispatcher->RegisterWorker(request, config_.call_timeout));
   id_ = reply.worker();
-  LogInfo("worker {} serves on {}, dispatcher {}", reply.worker(), address_, config_.dispatcher);
+  LogInfo("worker {} serves on {} ({}), dispatcher {}", reply.worker(), address_,
+          fmt::join(request.transports(), ", "), config_.dispatcher);
   return absl::OkStatus();
 }
 
@@ -202,6 +244,9 @@ absl::Status Worker::OnOpen(std::shared_ptr<FrameStream> stream) {
     // It may not have heard of the task yet (the client was told first): the client tries again.
     return FailedPrecondition("worker {} does not run task {}", address_, task);
   }
+  stream_metrics_.Opened(stream->transport());
+  LogInfo("task {}: client {} at {} reads over {}", task, stream->open().client(), stream->peer(),
+          stream->transport());
   host->AddStream(std::move(stream));
   return absl::OkStatus();
 }
@@ -210,6 +255,7 @@ void Worker::OnReady(const std::shared_ptr<FrameStream>&) { send_loop_->TriggerN
 
 void Worker::OnClosed(const std::shared_ptr<FrameStream>& stream, const absl::Status& status) {
   const uint64_t task = stream->open().task();
+  stream_metrics_.Closed(stream->transport());
   LogDebug("task {}: stream to {} closed: {}", task, stream->peer(), OneLine(status));
   if (auto host = tasks_.Find(task)) host->RemoveStream(stream.get());
 }
@@ -228,7 +274,7 @@ void Worker::Shutdown(absl::Duration timeout) {
     if (id_ != 0)
       (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));
   }
-  if (server_) server_->Shutdown(absl::ZeroDuration());
+  for (const auto& server : servers_) server->Shutdown(absl::ZeroDuration());
   tasks_.Clear();
 }
 

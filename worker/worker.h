@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,7 @@
 #include "rpc/dispatcher_client.h"
 #include "transport/frame_stream.h"
 #include "worker/report_log.h"
+#include "worker/stream_metrics.h"
 #include "worker/task_factory.h"
 #include "worker/task_table.h"
 #include "worker/worker_config.h"
@@ -38,9 +40,9 @@ class Worker final : private StreamHandler {
     const Clock* clock;
     Metrics* metrics;  // outlives the worker, too
   };
-  // Binds the listening address and registers. Errors: FAILED_PRECONDITION (port in use),
-  // UNAVAILABLE (no dispatcher answered within connect_timeout; the message names its address),
-  // CANCELLED (`stop` was cancelled first).
+  // Binds the listening addresses and registers. Errors: INVALID_ARGUMENT (a transport that there
+  // is not), UNAVAILABLE (port in use), UNAVAILABLE (no dispatcher answered within connect_timeout;
+  // the message names its address), CANCELLED (`stop` was cancelled first).
   static absl::StatusOr<std::unique_ptr<Worker>> Start(const WorkerConfig& config, Deps deps,
                                                        const CancellationToken& stop);
   ~Worker() override;  // Shutdown(config.shutdown_timeout)
@@ -62,6 +64,7 @@ class Worker final : private StreamHandler {
   Worker(const WorkerConfig& config, Deps deps);
 
   absl::Status Listen();
+  std::string Advertised(const FrameServer& server) const;
   absl::Status Register();
   absl::Status RegisterUntil(const CancellationToken& stop);
   void Beat();
@@ -91,8 +94,9 @@ class Worker final : private StreamHandler {
   absl::Mutex beat_mutex_;  // held over a beat: reports go out in order
   ReportLog reports_ ABSL_GUARDED_BY(beat_mutex_);
   WorkerMetrics metrics_ ABSL_GUARDED_BY(beat_mutex_);
+  StreamMetrics stream_metrics_;
 
-  std::unique_ptr<FrameServer> server_;
+  std::vector<std::unique_ptr<FrameServer>> servers_;  // as config.transports names them
   // Last: their threads use everything above.
   std::unique_ptr<PeriodicTask> lease_loop_;
   std::unique_ptr<PeriodicTask> send_loop_;

@@ -11,6 +11,11 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
       .Field("listen", &C::listen, "address:port to serve batches on; port 0 takes any free one")
       .Field("advertise", &C::advertise,
              "what clients dial; empty: the address that was bound, or the host's name")
+      .Field("transports", &C::transports,
+             "how batches are offered to clients, best first: each client takes the first that "
+             "reaches it")
+      .Field("tcp_listen", &C::tcp_listen,
+             "address:port of the transport tcp; empty: the host of `listen`, any free port")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("compute_threads", &C::compute_threads, "threads that run steps; 0: one per core",
              Between(0, 1024))

@@ -16,6 +16,8 @@ struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
   std::string advertise;
+  std::vector<std::string> transports = {"grpc"};
+  std::string tcp_listen;
   std::string metrics_listen;
   int64_t compute_threads = 0;
   int64_t io_threads = 4;

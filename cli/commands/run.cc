@@ -67,6 +67,10 @@ class RunCommand final : public Command {
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")
         ->transform(CLI::AsSizeValue(false))
         ->capture_default_str();
+    app.add_option("--transport", client_options_.transport,
+                   "how batches come: auto (the best that a worker offers), or grpc, tcp, shm")
+        ->envname("HEADRACE_TRANSPORT")
+        ->capture_default_str();
     app.add_option("--output", output_, "text, or one JSON line")
         ->check(CLI::IsMember({"text", "json"}));
     app.add_option("--log-level", log_level_, "what is logged")->capture_default_str();
@@ -76,7 +80,7 @@ class RunCommand final : public Command {
     const auto catalog = std::make_shared<const Catalog>();
     HR_ASSIGN_OR_RETURN(const v1::PipelineDef def, ReadPipelineFile(path_, *catalog));
     if (cluster_.empty()) HR_RETURN_IF_ERROR(StartCluster(catalog));
-    HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_));
+    HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_, client_options_));
     options_.job_options.set_sharding(sharding_);
     options_.job_options.set_world_size(world_size_);
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, client_->Stream(def, options_));
@@ -217,6 +221,7 @@ class RunCommand final : public Command {
   int epochs_ = 1;
   v1::Sharding sharding_ = v1::SHARDING_DYNAMIC;
   uint32_t world_size_ = 1;
+  ClientOptions client_options_;
   StreamOptions options_;
   std::string output_ = "text";
   std::string log_level_ = "warning";

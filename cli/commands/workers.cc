@@ -11,6 +11,14 @@
 namespace headrace {
 namespace {
 
+// Their names: the addresses are for clients.
+std::string Transports(const v1::WorkerStatus& worker) {
+  std::string names;
+  for (const std::string& transport : worker.transports())
+    names += (names.empty() ? "" : " ") + transport.substr(0, transport.find(':'));
+  return names;
+}
+
 class Workers final : public Command {
  public:
   void Declare(CLI::App& app) override { cluster_.Declare(app); }
@@ -23,11 +31,12 @@ class Workers final : public Command {
       std::printf("%s\n", ToJson(reply)["workers"].dump(2).c_str());
       return absl::OkStatus();
     }
-    Table table({"worker", "address", "host", "state", "cores", "tasks", "leases", "last beat"});
+    Table table({"worker", "address", "host", "transports", "state", "cores", "tasks", "leases",
+                 "last beat"});
     for (const v1::WorkerStatus& worker : reply.workers()) {
-      table.Add({std::to_string(worker.worker()), worker.address(), worker.host(), worker.state(),
-                 std::to_string(worker.cores()), std::to_string(worker.tasks()),
-                 std::to_string(worker.leases()),
+      table.Add({std::to_string(worker.worker()), worker.address(), worker.host(),
+                 Transports(worker), worker.state(), std::to_string(worker.cores()),
+                 std::to_string(worker.tasks()), std::to_string(worker.leases()),
                  fmt::format("{:.1f} s ago", worker.seconds_since_beat())});
     }
     std::fputs(table.empty() ? "no workers\n" : table.ToString().c_str(), stdout);

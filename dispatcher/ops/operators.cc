@@ -127,6 +127,7 @@ absl::StatusOr<v1::ListWorkersReply> ListWorkers(OpContext& context,
     status.set_worker(id.value);
     status.set_address(worker.address);
     status.set_host(worker.host);
+    for (const std::string& transport : worker.transports) status.add_transports(transport);
     status.set_state(StateOf(worker));
     status.set_cores(worker.cores);
     if (!worker.live()) continue;

@@ -151,7 +151,9 @@ class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
           "a frame is over transport.max_frame_bytes = {}; raise it for this client ({})",
           streams_.max_frame_bytes, status.error_message());
     }
-    return Annotate(converted, "worker " + address_);
+    converted = Annotate(converted, "worker " + address_);
+    // What was never started has not left this host: the request goes out after that.
+    return started_ ? converted : Unreached(std::move(converted));
   }
 
   bool closing() {
@@ -223,11 +225,11 @@ class GrpcFrameConnector final : public FrameConnector {
         +[](Streams* s) ABSL_NO_THREAD_SAFETY_ANALYSIS { return s->open.empty(); }, &streams_));
   }
 
-  std::unique_ptr<IncomingFrames> Open(const std::string& address, const v1::StreamOpen& open,
+  std::unique_ptr<IncomingFrames> Open(const WorkerEndpoint& worker, const v1::StreamOpen& open,
                                        uint64_t credit,
                                        std::shared_ptr<FrameReceiver> receiver) override {
-    auto call = std::make_shared<ReceivingCall>(streams_, address, std::move(receiver));
-    call->Start(ChannelTo(address), open, credit);
+    auto call = std::make_shared<ReceivingCall>(streams_, worker.address, std::move(receiver));
+    call->Start(ChannelTo(worker.address), open, credit);
     return std::make_unique<GrpcIncomingFrames>(std::move(call));
   }
 

@@ -71,6 +71,7 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
 
   const v1::StreamOpen& open() const override { return open_; }
   std::string peer() const override { return peer_; }
+  std::string_view transport() const override { return "grpc"; }
 
   bool TryWrite(Frame& frame) override {
     absl::MutexLock lock(&mutex_);

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import time
 import weakref
@@ -22,10 +23,11 @@ class Cluster:
     the first process's is touched. Of hr.local(), the cluster itself stays in the process that made it. Thread-safe, but for close().
     """
 
-    def __init__(self, open_native: Callable[[], Any], address: str | None, timeout: float = 10.0):
+    def __init__(self, open_native: Callable[[], Any], address: str | None, timeout: float = 10.0, transport: str | None = None):
         self._open_native = open_native
         self._address = address  # None: hr.local() that is not open yet
         self._timeout = timeout
+        self._transport = transport
         self._native = None
         self._pid: int | None = None
         self._closed = False
@@ -48,8 +50,8 @@ class Cluster:
         if self._pid is not None:
             self._native = None  # the other process's; letting it go here touches nothing of it
             self._loaders = weakref.WeakSet()
-            address, timeout = self.address, self._timeout
-            self._open_native = lambda: _native.Cluster.connect(address, timeout)
+            address, timeout, transport = self.address, self._timeout, _transport(self._transport)
+            self._open_native = lambda: _native.Cluster.connect(address, timeout, transport)
         if self._address is None or not _native.grpc_is_unusable():
             self._native = self._open_native()
             self._address = self._address or self._native.address
@@ -103,19 +105,30 @@ class Cluster:
         self.close()
 
     def __reduce__(self):
-        return connect, (self.address, self._timeout)
+        return functools.partial(connect, transport=self._transport), (self.address, self._timeout)
 
 
-def connect(address: str, timeout: float = 10.0) -> Cluster:
-    """The cluster whose dispatcher is at "host:port". UnavailableError when none answers within `timeout` seconds, on first use."""
-    return Cluster(lambda: _native.Cluster.connect(address, timeout), address, timeout)
+def _transport(asked: str | None) -> str:
+    return asked or os.environ.get("HEADRACE_TRANSPORT") or "auto"
 
 
-def local(workers: int = 1) -> Cluster:
-    """A cluster inside this process, for a laptop: the same code, no set-up. Ends with close(), or with the process."""
+def connect(address: str, timeout: float = 10.0, *, transport: str | None = None) -> Cluster:
+    """The cluster whose dispatcher is at "host:port". UnavailableError when none answers within `timeout` seconds, on first use.
+
+    transport: how batches come: "auto" (the best that each worker offers), or "grpc", "tcp", "shm" to force one; left out:
+    $HEADRACE_TRANSPORT, else auto.
+    """
+    return Cluster(lambda: _native.Cluster.connect(address, timeout, _transport(transport)), address, timeout, transport)
+
+
+def local(workers: int = 1, *, transport: str | None = None) -> Cluster:
+    """A cluster inside this process, for a laptop: the same code, no set-up. Ends with close(), or with the process.
+
+    transport: as for connect().
+    """
     if workers < 1:
         raise ValueError("workers must be 1 or more")
-    return Cluster(lambda: _native.Cluster.local(workers), None)
+    return Cluster(lambda: _native.Cluster.local(workers, _transport(transport)), None, transport=transport)
 
 
 @atexit.register

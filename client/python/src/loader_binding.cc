@@ -169,17 +169,18 @@ class NativeCluster {
     }
   }
 
-  static std::unique_ptr<NativeCluster> Connect(const std::string& address, double timeout) {
+  static std::unique_ptr<NativeCluster> Connect(const std::string& address, double timeout,
+                                                const std::string& transport) {
     NoteGrpcUse();
-    return std::make_unique<NativeCluster>(nullptr,
-                                           ValueOrRaise(RunInterruptibly([address, timeout] {
-                                             ClientOptions options;
-                                             options.connect_timeout = absl::Seconds(timeout);
-                                             return Client::Connect(address, options);
-                                           })));
+    ClientOptions options;
+    options.connect_timeout = absl::Seconds(timeout);
+    options.transport = transport;
+    return std::make_unique<NativeCluster>(
+        nullptr, ValueOrRaise(RunInterruptibly(
+                     [address, options] { return Client::Connect(address, options); })));
   }
 
-  static std::unique_ptr<NativeCluster> Local(size_t workers) {
+  static std::unique_ptr<NativeCluster> Local(size_t workers, const std::string& transport) {
     NoteGrpcUse();
     // A trainer's terminal is its own.
     LoggingConfig log;
@@ -191,7 +192,10 @@ class NativeCluster {
           options.workers = workers;
           return EmbeddedCluster::Start(options, catalog);
         }));
-    std::unique_ptr<Client> client = ValueOrRaise(Client::Connect(cluster->address()));
+    ClientOptions client_options;
+    client_options.transport = transport;
+    std::unique_ptr<Client> client =
+        ValueOrRaise(Client::Connect(cluster->address(), client_options));
     return std::make_unique<NativeCluster>(std::move(cluster), std::move(client));
   }
 
