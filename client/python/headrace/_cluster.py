@@ -65,7 +65,8 @@ class Cluster:
             return native.stream(pipeline._native, *options.values())
         from ._relay import RelayedStream
 
-        return RelayedStream(self.address, pipeline._native.to_bytes(), {**options, "connect_timeout": self._timeout})
+        connection = {"connect_timeout": self._timeout, "transport": _transport(self._transport)}
+        return RelayedStream(self.address, pipeline._native.to_bytes(), {**options, **connection})
 
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                world_size: int | None = None, prefetch_bytes: int = 256 << 20) -> Loader:

@@ -214,7 +214,7 @@ def _serve(sock: socket.socket) -> None:
         try:
             if what == "open":
                 address, pipeline, options = argument
-                cluster = _native.Cluster.connect(address, options.pop("connect_timeout"))
+                cluster = _native.Cluster.connect(address, options.pop("connect_timeout"), options.pop("transport"))
                 loader = cluster.stream(_native.Pipeline.from_bytes(pipeline), *options.values())
                 _end_with_peer(sock, loader)
                 value = {"job": loader.job, "batched": loader.batched, "schema": loader.schema}
