@@ -7,6 +7,8 @@
 #include "transport/fake_frame_network.h"
 #include "transport/grpc/grpc_frame_connector.h"
 #include "transport/grpc/grpc_frame_server.h"
+#include "transport/tcp/tcp_frame_connector.h"
+#include "transport/tcp/tcp_frame_server.h"
 #include "transport/transport_test_peers.h"
 
 namespace headrace {
@@ -54,6 +56,19 @@ class GrpcDriver final : public Driver {
 
  private:
   const std::string address_;
+};
+
+class TcpDriver final : public Driver {
+ public:
+  std::unique_ptr<FrameServer> Serve(StreamHandler& handler) override {
+    auto server = StartTcpFrameServer({}, handler);
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+  std::unique_ptr<FrameConnector> Connector() override {
+    return *MakeTcpFrameConnector({.max_frame_bytes = kMaxFrame});
+  }
+  std::string DeadAddress() override { return "127.0.0.1:1"; }
 };
 
 struct DriverParam {
@@ -315,7 +330,8 @@ INSTANTIATE_TEST_SUITE_P(
                                   [] {
                                     return std::make_unique<GrpcDriver>(
                                         "unix:" + ::testing::TempDir() + "transport_contract.sock");
-                                  }}),
+                                  }},
+                      DriverParam{"tcp", [] { return std::make_unique<TcpDriver>(); }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

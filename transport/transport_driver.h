@@ -16,6 +16,15 @@
 
 namespace headrace {
 
+// PEM files. A server without `ca` asks clients for no certificate; a client without it trusts the
+// system's authorities. All empty: plain text.
+struct TlsFiles {
+  std::string cert;  // own certificate, with its chain
+  std::string key;   // its private key
+  std::string ca;    // authorities that peers' certificates are checked by
+  bool empty() const { return cert.empty() && key.empty() && ca.empty(); }
+};
+
 // What a worker says to every driver; each takes what concerns it.
 struct TransportServeOptions {
   // "host:port" (port 0: any free one) or "unix:/path"; drivers of one host have no use for it.

@@ -1,0 +1,36 @@
+// The transport "tcp": straight over sockets, TLS when there are certificates.
+#include "transport/tcp/tcp_frame_connector.h"
+#include "transport/tcp/tcp_frame_server.h"
+#include "transport/transport_driver.h"
+
+namespace headrace {
+namespace {
+
+class TcpTransport final : public TransportDriver {
+ public:
+  std::string_view name() const override { return "tcp"; }
+
+  absl::StatusOr<std::unique_ptr<FrameServer>> Serve(const TransportServeOptions& options,
+                                                     StreamHandler& handler) const override {
+    TcpFrameServerOptions own;
+    own.address = options.listen;
+    own.max_waiting_bytes = options.max_waiting_bytes;
+    return StartTcpFrameServer(own, handler);
+  }
+
+  absl::StatusOr<std::unique_ptr<FrameConnector>> MakeConnector(
+      const TransportConnectOptions& options) const override {
+    TcpFrameConnectorOptions own;
+    own.max_frame_bytes = options.max_frame_bytes;
+    own.pooled_bytes = options.pooled_bytes;
+    return MakeTcpFrameConnector(own);
+  }
+};
+
+}  // namespace
+
+void Register_tcp_driver(TransportRegistry& registry) {
+  registry.Add(std::make_unique<TcpTransport>());
+}
+
+}  // namespace headrace
