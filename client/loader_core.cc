@@ -74,27 +74,28 @@ void LoaderCore::StartBeats() {
 absl::StatusOr<v1::StartEpochReply> LoaderCore::TryStartEpoch(uint64_t epoch,
                                                               absl::Duration timeout) {
   v1::StartEpochRequest request;
-  bool left_early = false;
+  bool reading = false;
   bool away = false;
   {
     absl::MutexLock lock(&mutex_);
-    left_early = in_epoch_ && !epoch_finished_;
+    reading = in_epoch_ && !epoch_finished_;
+    left_early_ = left_early_ || reading;
     away = client_id_ == 0;  // a try before this one left, and did not come back
   }
   if (away) HR_RETURN_IF_ERROR(LeaveEpoch(timeout));
   {
     absl::MutexLock lock(&mutex_);
     request.set_client(client_id_);
+    request.set_abandon_unfinished(left_early_);
   }
   request.set_job(job_.job());
   request.set_epoch(epoch);
-  request.set_abandon_unfinished(left_early);
   absl::StatusOr<v1::StartEpochReply> reply = dispatcher_->StartEpoch(request, timeout);
   if (absl::IsNotFound(reply.status())) {
     absl::MutexLock lock(&mutex_);
     beat_now_ = true;
     beat_.Signal();
-  } else if (absl::IsFailedPrecondition(reply.status()) && left_early) {
+  } else if (absl::IsFailedPrecondition(reply.status()) && reading) {
     // Others read it still. What we hold of it is theirs.
     HR_RETURN_IF_ERROR(LeaveEpoch(timeout));
   }
@@ -150,6 +151,7 @@ void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Ch
   next_epoch_ = epoch + 1;
   in_epoch_ = true;
   epoch_finished_ = false;
+  left_early_ = false;
   meter_.Pause();
   for (uint64_t task : reply.fenced_tasks()) tracker_.Fence(task);
   TakeTasks(reply.tasks(), reply.tasks_version(), chores);

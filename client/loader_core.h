@@ -102,6 +102,8 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   uint64_t tasks_version_ ABSL_GUARDED_BY(mutex_) = 0;
   bool in_epoch_ ABSL_GUARDED_BY(mutex_) = false;
   bool epoch_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // It left an epoch in its midst, which may end there once its other readers have left it too.
+  bool left_early_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   // Why the next beat should not wait for its time.
   bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;  // a fence to confirm, a broken stream, an epoch

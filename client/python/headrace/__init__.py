@@ -7,6 +7,7 @@
         for batch in cluster.stream(ds, job="train"):  # dict[str, np.ndarray], read-only, borrowed
             train_step(batch)
 """
+from . import _native
 from ._bytes import BytesColumn
 from ._cluster import Cluster, connect, local
 from ._dlpack import dlpack
@@ -18,3 +19,13 @@ from ._loader import Loader
 from ._pipeline import Pipeline, from_yaml, range, read
 
 __all__ = [n for n in dir() if not n.startswith("_")]
+
+__version__: str = _native.version
+
+
+def __getattr__(name: str):
+    if name in ("torch", "jax"):  # imported when they are first named: hr.torch.Loader
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -35,5 +35,21 @@ class BytesColumn:
         out[:] = list(self)
         return out.reshape(self.shape)
 
+    def to_arrow(self):
+        """A pyarrow.LargeBinaryArray over the same memory, flat in C order; nothing is copied. Needs pyarrow."""
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise ImportError("BytesColumn.to_arrow needs pyarrow: pip install pyarrow") from error
+        # Arrow's offsets count from the buffer's start; ours from where the first item's column begins.
+        first = int(self.offsets[0])
+        data = pyarrow.foreign_buffer(self.data.ctypes.data - first, first + self.data.nbytes, base=self.data)
+        offsets = pyarrow.foreign_buffer(self.offsets.ctypes.data, self.offsets.nbytes, base=self.offsets)
+        return pyarrow.LargeBinaryArray.from_buffers(pyarrow.large_binary(), len(self), [None, offsets, data])
+
+    def __arrow_array__(self, type=None):
+        array = self.to_arrow()
+        return array if type is None else array.cast(type)
+
     def __repr__(self):
         return f"BytesColumn(shape={self.shape}, {self.data.nbytes} bytes)"

@@ -113,14 +113,19 @@ class _Epoch(Iterator[dict[str, Any]]):
         self._over = False
 
     def __next__(self) -> dict[str, Any]:
-        if self._over:
+        batch = self.take(None)
+        if batch is None:
             raise StopIteration
+        return batch
+
+    def take(self, timeout: float | None) -> dict[str, Any] | None:
+        """The next batch, or None at the epoch's end. TimeoutError when neither has come within `timeout` seconds: ask again."""
+        if self._over:
+            return None
         if self._loader._closed:
             raise ClosedError("the loader is closed")
         if self._pid != os.getpid():
             raise ClosedError("this iteration began in the parent process, before a fork: call iter() in this one")
-        batch = self._native.next()
-        if batch is None:
-            self._over = True
-            raise StopIteration
+        batch = self._native.next(timeout)
+        self._over = batch is None
         return batch

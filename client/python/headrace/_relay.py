@@ -137,6 +137,8 @@ class RelayedStream:
             self._broken = True
             raise _errors.UnavailableError("the stream's helper process ended; what it had not handed over goes to other readers") from error
         error, value = header
+        if error is not None and error[0] == "TimeoutError":
+            raise TimeoutError(error[1])
         if error is not None:
             raise getattr(_errors, error[0], _errors.HeadraceError)(error[1])
         return value, arrays
@@ -157,8 +159,8 @@ class RelayedStream:
     def start_epoch(self, epoch: int | None) -> None:
         self._last["epoch"] = self._call("start_epoch", epoch)[0]
 
-    def next(self) -> dict[str, Any] | None:
-        return _decode(*self._call("next"))
+    def next(self, timeout: float | None) -> dict[str, Any] | None:
+        return _decode(*self._call("next", timeout))
 
     def _told(self, what: str) -> Any:
         if not self._broken and self._pid == os.getpid():
@@ -222,7 +224,7 @@ def _serve(sock: socket.socket) -> None:
                 loader.start_epoch(argument)
                 value = loader.epoch
             elif what == "next":
-                value, arrays = _encode(loader.next())
+                value, arrays = _encode(loader.next(argument))
             elif what == "close":
                 loader.close(argument)
             else:
@@ -253,3 +255,4 @@ def _end_with_peer(sock: socket.socket, loader: Any) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to answer
     _serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # the watching thread may be in native code
