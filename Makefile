@@ -6,7 +6,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 PYTHON := /usr/bin/python3
 
-.PHONY: demo test build release deps format lint bench docs test-asan test-tsan fuzz clean help
+.PHONY: demo test build release deps wheel format lint bench docs test-asan test-tsan fuzz clean help
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ build: deps  ## build everything (PRESET=dev|release|asan|tsan)
 
 release:  ## build everything as it ships
 	@$(MAKE) build PRESET=release
+
+wheel: deps  ## build the Python package's wheel into build/wheels and test it in a fresh environment
+	@PYTHON=$(PYTHON) scripts/make-wheel.sh $(JOBS)
 
 deps:
 	@scripts/install-deps.sh

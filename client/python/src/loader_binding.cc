@@ -92,9 +92,11 @@ class NativeLoader {
     RaiseIfError(std::exchange(start_, nullptr)->status);
   }
 
-  // The next element's dict; None at the end of the epoch.
-  py::object Next() {
+  // The next element's dict; None at the end of the epoch. TimeoutError after `seconds`, if said.
+  py::object Next(std::optional<double> seconds) {
     RefuseAfterFork(birthplace_);
+    const absl::Time deadline =
+        seconds ? absl::Now() + absl::Seconds(*seconds) : absl::InfiniteFuture();
     while (true) {
       absl::StatusOr<std::optional<Element>> next = std::optional<Element>();
       {
@@ -103,7 +105,9 @@ class NativeLoader {
       }
       if (absl::IsDeadlineExceeded(next.status())) {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-        continue;
+        if (absl::Now() < deadline) continue;
+        PyErr_SetString(PyExc_TimeoutError, std::string(next.status().message()).c_str());
+        throw py::error_already_set();
       }
       RaiseIfError(next.status());
       if (!*next) return py::none();

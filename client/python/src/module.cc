@@ -8,6 +8,7 @@
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Headrace's C++ core";
+  module.attr("version") = HEADRACE_VERSION;
   headrace::python::BindPipeline(module);
   headrace::python::BindLoader(module);
   headrace::python::BindDLPack(module);
