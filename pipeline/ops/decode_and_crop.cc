@@ -9,6 +9,7 @@
 #include "pipeline/imaging/decode_part.h"
 #include "pipeline/ops/fuse_decode.h"
 #include "pipeline/ops/image_crop.h"
+#include "pipeline/ops/image_params.h"
 
 namespace headrace {
 namespace {
@@ -190,14 +191,12 @@ void Register_decode_and_crop(OpRegistry& registry) {
   params.Optional("crop", &DecodeAndCropParams::crop, "name of the step that takes the part")
       .Required("field", &DecodeAndCropParams::field, "bytes of an image file")
       .Optional("channels", &DecodeAndCropParams::channels, "of decode_image")
-      .Optional("max_pixels", &DecodeAndCropParams::max_pixels, "of decode_image")
-      .Required("size", &DecodeAndCropParams::size, "of the crop")
-      .Optional("scale", &DecodeAndCropParams::scale, "of random_resized_crop")
-      .Optional("ratio", &DecodeAndCropParams::ratio, "of random_resized_crop")
-      .Optional("method", &DecodeAndCropParams::method, "of resize and random_resized_crop")
-      .Optional("seed", &DecodeAndCropParams::seed, "of the crop")
-      .Optional("crop_step", &DecodeAndCropParams::crop_step,
-                "position by which the crop's draws are keyed, or -1");
+      .Optional("max_pixels", &DecodeAndCropParams::max_pixels, "of decode_image");
+  DeclareCropSize(params);
+  DeclareResizedCrop(params);
+  DeclareSeed(params);
+  params.Optional("crop_step", &DecodeAndCropParams::crop_step,
+                  "position by which the crop's draws are keyed, or -1");
   registry
       .Add<DecodeAndCropParams>(std::string(kName),
                                 "Decode only the part of an image that a crop takes.",

@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "pipeline/graph/op_registry.h"
 #include "pipeline/ops/image_crop.h"
+#include "pipeline/ops/image_params.h"
 
 namespace headrace {
 namespace {
@@ -80,12 +81,10 @@ class RandomCrop final : public StatelessOp {
 
 void Register_random_crop(OpRegistry& registry) {
   ParamSet<RandomCropParams> params;
-  params
-      .Required("field", &RandomCropParams::field,
-                "image, uint8 or float32 [height, width, channels]")
-      .Required("size", &RandomCropParams::size, "[height, width]; a single number is both")
-      .Optional("pad", &RandomCropParams::pad, "zero pixels added on each side before the cut")
-      .Optional("seed", &RandomCropParams::seed, "of this step; default: the pipeline's");
+  DeclareImage(params);
+  DeclareCropSize(params);
+  params.Optional("pad", &RandomCropParams::pad, "zero pixels added on each side before the cut");
+  DeclareSeed(params);
   registry.Add<RandomCropParams>(
       "random_crop", "Cut a part of a fixed size out of an image at a random place.",
       std::move(params), [](RandomCropParams p) -> absl::StatusOr<std::unique_ptr<Op>> {

@@ -5,6 +5,7 @@
 #include "pipeline/graph/op_registry.h"
 #include "pipeline/imaging/convert.h"
 #include "pipeline/ops/image_field.h"
+#include "pipeline/ops/image_params.h"
 
 namespace headrace {
 namespace {
@@ -66,13 +67,11 @@ class RandomFlip final : public StatelessOp {
 
 void Register_random_flip(OpRegistry& registry) {
   ParamSet<RandomFlipParams> params;
-  params
-      .Required("field", &RandomFlipParams::field,
-                "image, uint8 or float32 [height, width, channels]")
-      .Optional("horizontal", &RandomFlipParams::horizontal, "mirror left and right")
+  DeclareImage(params);
+  params.Optional("horizontal", &RandomFlipParams::horizontal, "mirror left and right")
       .Optional("vertical", &RandomFlipParams::vertical, "mirror top and bottom")
-      .Optional("probability", &RandomFlipParams::probability, "of each mirroring, drawn apart")
-      .Optional("seed", &RandomFlipParams::seed, "of this step; default: the pipeline's");
+      .Optional("probability", &RandomFlipParams::probability, "of each mirroring, drawn apart");
+  DeclareSeed(params);
   registry
       .Add<RandomFlipParams>("random_flip", "Mirror an image at random.", std::move(params),
                              [](RandomFlipParams p) -> absl::StatusOr<std::unique_ptr<Op>> {

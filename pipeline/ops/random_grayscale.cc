@@ -4,6 +4,7 @@
 #include "common/status.h"
 #include "pipeline/graph/op_registry.h"
 #include "pipeline/ops/image_grey.h"
+#include "pipeline/ops/image_params.h"
 
 namespace headrace {
 namespace {
@@ -49,11 +50,9 @@ class RandomGrayscale final : public StatelessOp {
 
 void Register_random_grayscale(OpRegistry& registry) {
   ParamSet<RandomGrayscaleParams> params;
-  params
-      .Required("field", &RandomGrayscaleParams::field,
-                "image, uint8 or float32 [height, width, channels]")
-      .Optional("probability", &RandomGrayscaleParams::probability, "that an image becomes grey")
-      .Optional("seed", &RandomGrayscaleParams::seed, "of this step; default: the pipeline's");
+  DeclareImage(params);
+  params.Optional("probability", &RandomGrayscaleParams::probability, "that an image becomes grey");
+  DeclareSeed(params);
   registry
       .Add<RandomGrayscaleParams>(
           "random_grayscale", "Make some images grey; they keep their channels.", std::move(params),

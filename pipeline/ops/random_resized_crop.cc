@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "pipeline/graph/op_registry.h"
 #include "pipeline/ops/image_crop.h"
+#include "pipeline/ops/image_params.h"
 
 namespace headrace {
 namespace {
@@ -60,17 +61,10 @@ class RandomResizedCrop final : public StatelessOp {
 
 void Register_random_resized_crop(OpRegistry& registry) {
   ParamSet<RandomResizedCropParams> params;
-  params
-      .Required("field", &RandomResizedCropParams::field,
-                "image, uint8 or float32 [height, width, channels]")
-      .Required("size", &RandomResizedCropParams::size,
-                "[height, width] of the result; a single number is both")
-      .Optional("scale", &RandomResizedCropParams::scale,
-                "least and most of the image's area that is taken")
-      .Optional("ratio", &RandomResizedCropParams::ratio,
-                "least and most width / height of the part")
-      .Optional("method", &RandomResizedCropParams::method, "bilinear or bicubic, both antialiased")
-      .Optional("seed", &RandomResizedCropParams::seed, "of this step; default: the pipeline's");
+  DeclareImage(params);
+  DeclareCropSize(params);
+  DeclareResizedCrop(params);
+  DeclareSeed(params);
   registry.Add<RandomResizedCropParams>(
       "random_resized_crop",
       "Cut a part of random area, shape and place and resize it, as torchvision does.",
