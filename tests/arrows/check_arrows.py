@@ -28,7 +28,7 @@ FOLDERS = {
     "common": [{""}, {"logging"}, {"config", "sync"}, {"http"}, {"metrics", "role"}],
     "pipeline": [
         {""},
-        {"collate", "graph", "imaging", "record", "sources"},
+        {"audio", "collate", "graph", "imaging", "record", "sources", "video"},
         {"expression"},
         {"formats", "udf"},
         {"ops"},
@@ -38,7 +38,15 @@ FOLDERS = {
     ],
 }
 # Libraries that stay behind one folder of ours.
-CONFINED = {"spdlog/": "common/logging/", "prometheus/": "common/metrics/"}
+CONFINED = {
+    "spdlog/": "common/logging/",
+    "prometheus/": "common/metrics/",
+    "sndfile.h": "pipeline/audio/",
+    "soxr.h": "pipeline/audio/",
+    "fftw3.h": "pipeline/audio/",
+    "libav": "pipeline/video/",
+    "libsw": "pipeline/video/",
+}
 
 MAX_LINES = {".h": 250, ".cc": 500}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
