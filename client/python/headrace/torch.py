@@ -56,16 +56,16 @@ class Loader(torch.utils.data.IterableDataset):
     pipeline: what to read. cluster: the dispatcher's "host:port", or a Cluster (hr.connect, hr.local). job: ranks that name the same job
     share its records; needed when there is more than one rank. sharding, prefetch_bytes: as in Cluster.stream. rank, world_size: found
     out when left out: an initialised torch.distributed process group, then RANK and WORLD_SIZE, then 0 of 1; ValueError when they
-    contradict each other. pin_memory: batches in pinned memory (a copy); None: where CUDA is. copy: tensors that own their memory, and
-    may be written to; without, they borrow what arrived: do not write to them in place (x.mul_(2), torch.relu_). length: what len() says,
-    in batches, when you know it.
+    contradict each other. pin_memory: batches in pinned memory; None: where CUDA is. copy: tensors own their memory. Without, they
+    borrow what arrived, which may be mapped read-only: a write in place (x.mul_(2), torch.relu_) may then end the process. length: what
+    len() says, in batches, when you know it.
 
     In a DataLoader use batch_size=None. Each of its workers is a reader of its own, and takes its share: over all workers each record
     of the rank comes exactly once. It connects when it is first iterated over, in the process that does.
     """
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
-                 world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = False,
+                 world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = True,
                  length: int | None = None):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
@@ -137,13 +137,13 @@ class Loader(torch.utils.data.IterableDataset):
             return self._left
         return self._main(stream, batches[-1], epoch)
 
-    def _convert(self, stream: _Stream) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def _convert(self, stream: _Stream, copy: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
         bfloat16 = {name for name, dtype, _ in stream.schema if dtype == "bfloat16"}
-        return lambda batch: to_tensors(batch, bfloat16, copy=self._copy)
+        return lambda batch: to_tensors(batch, bfloat16, copy=copy)
 
     def _main(self, stream: _Stream, batches: Iterator[dict[str, Any]], epoch: int) -> Iterator[dict[str, Any]]:
-        convert = self._convert(stream)
         pin = torch.cuda.is_available() if self._pin is None else self._pin
+        convert = self._convert(stream, copy=self._copy and not pin)
         for batch in batches:
             tensors = convert(batch)
             if pin:
@@ -152,7 +152,7 @@ class Loader(torch.utils.data.IterableDataset):
         self._epochs.finished(epoch)
 
     def _worker(self, stream: _Stream, batches: Any, epoch: int, worker: int) -> Iterator[dict[str, Any]]:
-        convert = self._convert(stream)
+        convert = self._convert(stream, copy=False)  # the DataLoader copies it to the main process
         readers = Readers(self._epochs, worker)
         try:
             yield from self._turns(stream, batches, epoch, worker, readers, convert)

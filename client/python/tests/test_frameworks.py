@@ -232,7 +232,7 @@ def local_cluster():
 
 def test_torch_loader_bare_with_options():
     torch(f"""
-with hr.torch.Loader({NUMBERS}, sys.argv[1], copy=True, length=250, rank=0, world_size=1) as loader:
+with hr.torch.Loader({NUMBERS}, sys.argv[1], length=250, rank=0, world_size=1) as loader:
     assert len(loader) == 250 and isinstance(loader, torch.utils.data.IterableDataset)
     for epoch in range(2):
         loader.set_epoch(epoch)
