@@ -1,14 +1,15 @@
 #include "bench/imaging/image_baseline.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 // jpeglib.h wants size_t and FILE to be there already.
 #include <jpeglib.h>
 
@@ -51,42 +52,60 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-std::vector<std::string> ReadJpegs(const std::string& folder) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+std::vector<std::string> ListJpegs(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string extension = entry.path().extension().string();
     if (extension == ".JPEG" || extension == ".jpeg" || extension == ".jpg")
-      paths.push_back(entry.path());
+      paths.push_back(entry.path().string());
   }
   std::sort(paths.begin(), paths.end());
-  std::vector<std::string> out;
-  for (const auto& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    out.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  return out;
+  return paths;
 }
 
-ImageLoop::ImageLoop(int64_t size)
+static void ReadInto(const std::string& path, std::string& contents) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat about;
+  if (file < 0 || fstat(file, &about) != 0) std::abort();
+  contents.resize(static_cast<size_t>(about.st_size));
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t n = read(file, contents.data() + done, contents.size() - done);
+    if (n <= 0) std::abort();
+    done += static_cast<size_t>(n);
+  }
+  close(file);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::string contents;
+  ReadInto(path, contents);
+  return contents;
+}
+
+ImageLoop::ImageLoop(int64_t size, int64_t batch)
     : size_(size),
+      batch_(batch),
       part_(static_cast<size_t>(size * size * 3)),
-      out_(static_cast<size_t>(size * size * 3)) {}
+      out_(static_cast<size_t>(batch * size * size * 3)) {}
 
 void ImageLoop::Normalize(LoopTime& time) {
-  ScalePixels(part_.data(), size_ * size_, kFactor, kOffset, Layout::kHwc, out_.data());
-  time.checksum += out_.front() + out_[out_.size() / 2] + out_.back();
+  float* out = out_.data() + (time.images % batch_) * size_ * size_ * 3;
+  ScalePixels(part_.data(), size_ * size_, kFactor, kOffset, Layout::kHwc, out);
+  time.checksum += out[0] + out[part_.size() / 2] + out[part_.size() - 1];
   ++time.images;
 }
 
-LoopTime ImageLoop::Run(std::span<const std::string> jpegs, std::span<const Region> parts) {
+template <typename Jpeg>
+LoopTime ImageLoop::RunOver(size_t images, Jpeg jpeg, std::span<const Region> parts) {
   jpeg_decompress_struct info;
   jpeg_error_mgr errors;
   info.err = jpeg_std_error(&errors);
   jpeg_create_decompress(&info);
   LoopTime time;
-  for (size_t i = 0; i < jpegs.size(); ++i) {
+  for (size_t i = 0; i < images; ++i) {
     const double start = ThreadSeconds();
-    const ImageView whole = DecodeWhole(info, jpegs[i], whole_);
+    const ImageView whole = DecodeWhole(info, jpeg(i), whole_);
     const double decoded = ThreadSeconds();
     Resample(whole, BoxOf(parts[i]), ResampleMethod::kBilinear, size_, size_, part_.data());
     const double resized = ThreadSeconds();
@@ -99,6 +118,21 @@ LoopTime ImageLoop::Run(std::span<const std::string> jpegs, std::span<const Regi
   }
   jpeg_destroy_decompress(&info);
   return time;
+}
+
+LoopTime ImageLoop::Run(std::span<const std::string> jpegs, std::span<const Region> parts) {
+  return RunOver(jpegs.size(), [&](size_t i) -> const std::string& { return jpegs[i]; }, parts);
+}
+
+LoopTime ImageLoop::RunFiles(std::span<const std::string> paths, std::span<const Region> parts) {
+  std::string contents;
+  return RunOver(
+      paths.size(),
+      [&](size_t i) -> const std::string& {
+        ReadInto(paths[i], contents);
+        return contents;
+      },
+      parts);
 }
 
 LoopTime ImageLoop::RunFused(std::span<const std::string> jpegs, std::span<const Region> parts) {

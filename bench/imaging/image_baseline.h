@@ -1,7 +1,8 @@
-// The loop that an image pipeline is measured against: what somebody writes who has the files in
-// memory, one thread and no framework. libjpeg-turbo decodes the whole image (one decompressor for
-// all, accurate DCT), the kernels of hr_imaging resize a part of it to size x size and scale it to
-// float. One pass over all files a call; single-threaded.
+// The loop that an image pipeline is measured against: what somebody writes who wants batches of
+// the files, with one thread and no framework. libjpeg-turbo decodes the whole image (one
+// decompressor for all, accurate DCT), the kernels of hr_imaging resize a part of it to size x size
+// and scale it to float, into its place in a batch whose memory is used again and again. One pass
+// over all files a call; single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 
 namespace headrace::bench {
 
-// All the .JPEG, .jpeg and .jpg files of a folder, by name.
-std::vector<std::string> ReadJpegs(const std::string& folder);
+// All the .JPEG, .jpeg and .jpg files of a folder and of those below it, by name.
+std::vector<std::string> ListJpegs(const std::string& folder);
+std::string ReadFile(const std::string& path);
 
 struct LoopTime {
   int64_t images = 0;
@@ -32,19 +34,23 @@ double ThreadSeconds();
 
 class ImageLoop {
  public:
-  explicit ImageLoop(int64_t size);
-  // parts[i] of jpegs[i]; `out_height` x `out_width` floats an image, HWC, normalised with
-  // ImageNet's mean and deviation.
+  ImageLoop(int64_t size, int64_t batch);
+  // Reads each file when its turn comes. parts[i] of paths[i]; `size` x `size` floats an image,
+  // HWC, normalised with ImageNet's mean and deviation.
+  LoopTime RunFiles(std::span<const std::string> paths, std::span<const Region> parts);
+  // The same with the files in memory.
   LoopTime Run(std::span<const std::string> jpegs, std::span<const Region> parts);
   // The same by DecodeRegionResampled: what fusing decode and crop gains at most.
   LoopTime RunFused(std::span<const std::string> jpegs, std::span<const Region> parts);
 
  private:
+  template <typename Jpeg>
+  LoopTime RunOver(size_t images, Jpeg jpeg, std::span<const Region> parts);
   void Normalize(LoopTime& time);
 
-  int64_t size_;
+  int64_t size_, batch_;
   std::vector<uint8_t> whole_, part_;
-  std::vector<float> out_;
+  std::vector<float> out_;  // a batch
 };
 
 }  // namespace headrace::bench

@@ -138,13 +138,14 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: image_bench FOLDER [ROUNDS]\n");
     return 2;
   }
-  const std::vector<std::string> jpegs = ReadJpegs(argv[1]);
+  std::vector<std::string> jpegs;
+  for (const std::string& path : ListJpegs(argv[1])) jpegs.push_back(ReadFile(path));
   if (jpegs.empty()) {
     std::fprintf(stderr, "%s: no .JPEG, .jpeg or .jpg files\n", argv[1]);
     return 1;
   }
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
-  ImageLoop loop(kSize);
+  ImageLoop loop(kSize, 1);
   const v1::Step decode = ImageStep("decode_image"), crop = ImageStep("random_resized_crop");
   const v1::Step normalize = ImageStep("normalize");
   const StepChain apart({decode, crop, normalize});

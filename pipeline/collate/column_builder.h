@@ -31,6 +31,14 @@ class ColumnBuilder {
   const Shape& shape() const { return shape_; }
   // Appends cells[row] for each of `rows`. They must fit, and the batch must have room for them.
   void Append(std::span<const Cell> cells, std::span<const uint32_t> rows);
+  // Room for `rows` more rows of a numeric column, one after the other, for the caller to write.
+  std::byte* Extend(size_t rows) {
+    std::byte* at = numbers_ + rows_ * row_bytes_;
+    rows_ += rows;
+    return at;
+  }
+  // Of a numeric column.
+  size_t row_bytes() const { return row_bytes_; }
   // The column as one cell of shape [rows so far, ...]; memory goes to the arena of Start().
   Cell Finish();
 

@@ -27,8 +27,8 @@ TEST(FuseNormalizeToChwTest, ToChwBecomesALayoutOfNormalize) {
                                 .Step("shard")
                                 .Step("normalize", {{"field", "image"}, {"layout", "hwc"}})
                                 .Step("to_chw", {{"field", "image"}})
-                                .Step("batch"));
-  EXPECT_THAT(Ops(plan), ElementsAre("shard", "normalize", "batch"));
+                                .Step("padded_batch"));
+  EXPECT_THAT(Ops(plan), ElementsAre("shard", "normalize", "padded_batch"));
   EXPECT_EQ(TextParam(plan.steps[1].step, "layout"), "chw");
   EXPECT_EQ(plan.steps[1].written_index, 1u);
   EXPECT_EQ(plan.steps[2].written_index, 3u);
