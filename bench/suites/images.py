@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "bench" / "peers"))
 IMAGENET = pathlib.Path(os.environ.get("HEADRACE_SHARED_DATA", SOURCE / ".." / "shared" / "data")) / "imagenet"
 COPIES = 4  # of each of the few hundred photographs: an epoch should take seconds
 TILES = 1000
@@ -50,3 +51,7 @@ def run(context):
         ours = statistics.median(rates[variant])
         yield {"name": f"decode, crop to 224, normalize, batch; {variant}", "value": ours, "unit": "images/s",
                "baseline": {"name": "bare libjpeg-turbo loop", "value": ours / ratio}, "target": target}
+    if context.peers:
+        import versus
+
+        yield from versus.images(context, folder)

@@ -1,7 +1,11 @@
 """Frames over Headrace's gRPC transport next to a bare stream of byte buffers: same loopback, same sizes, interleaved."""
 import json
+import pathlib
 import statistics
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
 
 
 def run(context):
@@ -15,3 +19,7 @@ def run(context):
         ours = statistics.median(rates["headrace"])
         yield {"name": f"{name} frames over grpc", "value": ours / 1e9, "unit": "GB/s",
                "baseline": {"name": "raw ByteBuffer stream", "value": ours / ratio / 1e9}, "target": target}
+    if context.peers:
+        import versus
+
+        yield from versus.transport(context)
