@@ -32,6 +32,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.io = deps_.io;
   deps.clock = deps_.clock;
   deps.files = deps_.files;
+  deps.functions = deps_.functions;
 
   TaskOptions options;
   options.epoch = def.epoch();

@@ -21,6 +21,7 @@ class TaskFactory {
     IoPool* io;
     const Clock* clock;
     std::shared_ptr<FileSystem> files;
+    FunctionPool* functions;
   };
   TaskFactory(const WorkerConfig& config, Deps deps) : config_(config), deps_(std::move(deps)) {}
 

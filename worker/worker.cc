@@ -51,7 +51,8 @@ Worker::Worker(const WorkerConfig& config, Deps deps)
       uid_(RandomUid()),
       compute_({.threads = Cores(config.compute_threads)}),
       io_(static_cast<size_t>(config.io_threads)),
-      factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files}),
+      functions_(FunctionOptionsOf(config)),
+      factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files, &functions_}),
       metrics_(*deps_.metrics),
       stream_metrics_(*deps_.metrics, config.transports) {}
 
@@ -167,6 +168,7 @@ void Worker::Beat() {
     *request.add_stats() = host->Stats();
     metrics_.Update(host->def(), request.stats(request.stats_size() - 1));
   }
+  metrics_.Update(functions_.counters());
   metrics_.SetTasks(static_cast<size_t>(request.running_tasks_size()));
   reports_.Fill(request);
   const absl::StatusOr<v1::WorkerBeatReply> reply =

@@ -20,6 +20,7 @@
 #include "common/sync/periodic_task.h"
 #include "pipeline/engine/compute_pool.h"
 #include "pipeline/engine/io_pool.h"
+#include "pipeline/udf/function_pool.h"
 #include "rpc/dispatcher_client.h"
 #include "transport/frame_stream.h"
 #include "worker/report_log.h"
@@ -89,6 +90,7 @@ class Worker final : private StreamHandler {
 
   ComputePool compute_;
   IoPool io_;
+  FunctionPool functions_;
   TaskFactory factory_;
   TaskTable tasks_;
   absl::Mutex beat_mutex_;  // held over a beat: reports go out in order

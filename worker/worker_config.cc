@@ -33,8 +33,34 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
              "how long to look for the dispatcher at start; 0s: for ever")
       .Field("call_timeout", &C::call_timeout, "bound of one call to the dispatcher")
       .Field("shutdown_timeout", &C::shutdown_timeout, "bound of leaving")
+      .Field("udf", &C::udf,
+             "Python functions that pipelines may run here: off, those of this machine's modules, "
+             "or any that a client sends (pickle)",
+             OneOf({"off", "import", "pickle"}))
+      .Field("udf_python", &C::udf_python, "the interpreter that runs them; it needs NumPy")
+      .Field("udf_path", &C::udf_path, "directories of their modules, before Python's own")
+      .Field("udf_processes", &C::udf_processes, "subprocesses of one function; 0: one per core",
+             Between(0, 1024))
+      .Field("udf_memory_bytes", &C::udf_memory_bytes,
+             "a subprocess that holds more between blocks is replaced; twice that much ends it")
+      .Field("udf_block_bytes", &C::udf_block_bytes,
+             "records handed to a function, or returned by it, at once", AtLeast(MiB(1)))
+      .Field("udf_load_timeout", &C::udf_load_timeout, "bound of loading a function")
       .Section("log", &C::log, LogSection(), "what is logged, and how");
   return spec;
+}
+
+FunctionPoolOptions FunctionOptionsOf(const WorkerConfig& config) {
+  FunctionPoolOptions options;
+  // The config's rule admits these words alone; anything else would be a bug, and means off.
+  if (const auto mode = ParseFunctionMode(config.udf); mode.ok()) options.mode = *mode;
+  options.python = config.udf_python;
+  options.path = config.udf_path;
+  options.processes = static_cast<size_t>(config.udf_processes);
+  options.memory_bytes = static_cast<uint64_t>(config.udf_memory_bytes.value);
+  options.block_bytes = static_cast<uint64_t>(config.udf_block_bytes.value);
+  options.load_timeout = config.udf_load_timeout;
+  return options;
 }
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "common/byte_count.h"
 #include "common/config/config.h"
 #include "common/logging/logging.h"
+#include "pipeline/udf/function_pool.h"
 
 namespace headrace {
 
@@ -34,9 +35,19 @@ struct WorkerConfig {
   absl::Duration call_timeout = absl::Seconds(5);
   absl::Duration shutdown_timeout = absl::Seconds(2);
 
+  std::string udf = "off";
+  std::string udf_python = "python3";
+  std::vector<std::string> udf_path;
+  int64_t udf_processes = 0;
+  ByteCount udf_memory_bytes = GiB(4);
+  ByteCount udf_block_bytes = GiB(1);
+  absl::Duration udf_load_timeout = absl::Seconds(120);
+
   LoggingConfig log;
 };
 
 ConfigSpec<WorkerConfig> WorkerConfigSpec();
+// What its udf keys say.
+FunctionPoolOptions FunctionOptionsOf(const WorkerConfig& config);
 
 }  // namespace headrace

@@ -41,4 +41,26 @@ void WorkerMetrics::Update(const v1::TaskDef& def, const v1::TaskStats& stats) {
   last = stats;
 }
 
+void WorkerMetrics::Update(const FunctionCounters& functions) {
+  const auto count = [this](std::string_view name, std::string_view help,
+                            const MetricLabels& labels, const std::atomic<uint64_t>& total) {
+    const uint64_t now = total.load(std::memory_order_relaxed);
+    uint64_t& last = last_functions_[std::string(name) + (labels.empty() ? "" : labels[0].second)];
+    metrics_.AddCounter(name, help, labels)->Add(static_cast<int64_t>(now - last));
+    last = now;
+  };
+  count("headrace_udf_blocks_total", "blocks that Python functions worked on", {},
+        functions.blocks);
+  count("headrace_udf_processes_started_total", "subprocesses of Python functions", {},
+        functions.started);
+  constexpr std::string_view kEnded = "headrace_udf_processes_ended_total";
+  constexpr std::string_view kHelp = "subprocesses that did not end in peace";
+  count(kEnded, kHelp, {{"reason", "died"}}, functions.died);
+  count(kEnded, kHelp, {{"reason", "hung"}}, functions.hung);
+  count(kEnded, kHelp, {{"reason", "memory"}}, functions.recycled);
+  count(kEnded, kHelp, {{"reason", "wrong_answer"}}, functions.refused);
+  metrics_.AddGauge("headrace_udf_processes", "subprocesses of Python functions that run now")
+      ->Set(static_cast<double>(functions.running.load(std::memory_order_relaxed)));
+}
+
 }  // namespace headrace

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 
 #include "common/metrics/metrics.h"
 #include "headrace/v1/dispatcher.pb.h"
+#include "pipeline/udf/function_pool.h"
 
 namespace headrace {
 
@@ -17,6 +19,7 @@ class WorkerMetrics {
 
   // `stats`: since the task's start.
   void Update(const v1::TaskDef& def, const v1::TaskStats& stats);
+  void Update(const FunctionCounters& functions);
   void Forget(uint64_t task) { last_.erase(task); }
   void SetTasks(size_t tasks) { tasks_->Set(static_cast<double>(tasks)); }
   void CountBeatFailure() { beat_failures_->Add(); }
@@ -26,6 +29,7 @@ class WorkerMetrics {
   Gauge* const tasks_;
   Counter* const beat_failures_;
   std::map<uint64_t, v1::TaskStats> last_;
+  std::map<std::string, uint64_t> last_functions_;  // by metric and reason
 };
 
 }  // namespace headrace

@@ -1,10 +1,12 @@
 // headrace explain PIPELINE.yaml: the graph, the splits, the measured cost of each step, the
 // bottleneck.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/function_flags.h"
 #include "cli/pipeline_file.h"
 #include "cli/proto_json.h"
 #include "cli/table.h"
@@ -25,6 +27,7 @@ class Explain final : public Command {
     app.add_option("--measure-splits", measure_splits_,
                    "run the pipeline on that many splits to measure it; 0: do not")
         ->capture_default_str();
+    functions_.Declare(app);
     app.add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
   }
 
@@ -37,11 +40,16 @@ class Explain final : public Command {
     HR_ASSIGN_OR_RETURN(const Graph graph, BuildOptimized(def, dataset.schema, catalog.ops,
                                                           catalog.passes, dataset.version));
     LocalRunReport report;
-    if (measure_splits_ > 0 && !dataset.splits.empty()) {
+    WorkerConfig worker;
+    functions_.Set(worker);
+    FunctionPool functions(FunctionOptionsOf(worker));
+    const bool runs = functions_.on() || !CallsFunctions(graph);
+    if (measure_splits_ > 0 && !dataset.splits.empty() && runs) {
       LocalRunOptions options;
       options.max_splits = measure_splits_;
-      HR_ASSIGN_OR_RETURN(report, RunLocally(def, {&catalog.ops, &catalog.formats, files}, options,
-                                             [](Block) { return absl::OkStatus(); }));
+      HR_ASSIGN_OR_RETURN(
+          report, RunLocally(def, {&catalog.ops, &catalog.formats, files, &functions}, options,
+                             [](Block) { return absl::OkStatus(); }));
     }
     if (output_ == "json") {
       nlohmann::ordered_json out = ExplainJson(def, graph);
@@ -58,11 +66,17 @@ class Explain final : public Command {
     std::printf("\nsource: %llu files, %s, %zu splits\n",
                 static_cast<unsigned long long>(dataset.files),
                 Bytes(static_cast<double>(dataset.bytes)).c_str(), dataset.splits.size());
+    if (!runs) std::puts("not measured: it calls Python functions; --udf import lets them run");
     PrintMeasured(report);
     return absl::OkStatus();
   }
 
  private:
+  static bool CallsFunctions(const Graph& graph) {
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                       [](const Node& node) { return node.async != nullptr; });
+  }
+
   void PrintMeasured(const LocalRunReport& report) const {
     if (report.records == 0) return;
     double total = 0;
@@ -95,6 +109,7 @@ class Explain final : public Command {
 
   std::string path_;
   std::string output_ = "text";
+  FunctionFlags functions_;
   size_t measure_splits_ = 4;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/function_flags.h"
 #include "cli/pipeline_file.h"
 #include "cli/run_report.h"
 #include "cli/worker_processes.h"
@@ -73,6 +74,7 @@ class RunCommand final : public Command {
         ->capture_default_str();
     app.add_option("--output", output_, "text, or one JSON line")
         ->check(CLI::IsMember({"text", "json"}));
+    functions_.Declare(app);
     app.add_option("--log-level", log_level_, "what is logged")->capture_default_str();
   }
 
@@ -110,11 +112,13 @@ class RunCommand final : public Command {
   absl::Status StartCluster(std::shared_ptr<const Catalog> catalog) {
     EmbeddedOptions options;
     options.workers = workers_ == 0 ? 1 : 0;
+    functions_.Set(options.worker);
     HR_ASSIGN_OR_RETURN(embedded_, EmbeddedCluster::Start(options, std::move(catalog)));
     cluster_ = embedded_->address();
     if (workers_ > 0) {
-      processes_ = std::make_unique<WorkerProcesses>(
-          cluster_, std::vector<std::string>{"--log.level", log_level_}, "");
+      std::vector<std::string> arguments = {"--log.level", log_level_};
+      functions_.Append(arguments);
+      processes_ = std::make_unique<WorkerProcesses>(cluster_, arguments, "");
       HR_RETURN_IF_ERROR(processes_->Start(workers_));
       HR_RETURN_IF_ERROR(AwaitWorkers());
     }
@@ -225,6 +229,7 @@ class RunCommand final : public Command {
   StreamOptions options_;
   std::string output_ = "text";
   std::string log_level_ = "warning";
+  FunctionFlags functions_;
 
   CancellationToken stop_;
   std::unique_ptr<EmbeddedCluster> embedded_;

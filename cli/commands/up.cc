@@ -5,6 +5,7 @@
 #include "cli/address_file.h"
 #include "cli/command.h"
 #include "cli/config_flags.h"
+#include "cli/function_flags.h"
 #include "cli/worker_processes.h"
 #include "common/metrics/process_metrics.h"
 #include "common/sync/signals.h"
@@ -23,6 +24,7 @@ class Up final : public Command {
     app.add_option("--log-directory", log_directory_,
                    "one log file per worker there; left out: our stderr");
     app.add_option("--address-file", address_file_, "write the dispatcher's address to this file");
+    functions_.Declare(app);
     flags_.Declare(app);
   }
 
@@ -40,8 +42,9 @@ class Up final : public Command {
     const ProcessMetrics process_metrics = AddProcessMetrics(metrics);
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Dispatcher> dispatcher,
                         StartDispatcher(config, catalog, config.roots, &metrics));
-    WorkerProcesses workers(dispatcher->address(), {"--log.level", config.log.level},
-                            log_directory_);
+    std::vector<std::string> arguments = {"--log.level", config.log.level};
+    functions_.Append(arguments);
+    WorkerProcesses workers(dispatcher->address(), arguments, log_directory_);
     HR_RETURN_IF_ERROR(workers.Start(workers_));
     HR_RETURN_IF_ERROR(WriteAddressFile(address_file_, dispatcher->address()));
     std::printf("headrace is up at %s with %zu workers; Ctrl-C ends it.\n",
@@ -61,6 +64,7 @@ class Up final : public Command {
   size_t workers_ = 2;
   std::string log_directory_;
   std::string address_file_;
+  FunctionFlags functions_;
   ConfigFlags<DispatcherConfig> flags_{DispatcherConfigSpec()};
 };
 

@@ -128,6 +128,7 @@ absl::StatusOr<LocalRunReport> RunLocally(const v1::PipelineDef& pipeline, const
   task_deps.compute = &compute;
   task_deps.io = &io;
   task_deps.files = deps.files;
+  task_deps.functions = deps.functions;
   task_deps.format = dataset.format;
   task_deps.graph = std::make_shared<const Graph>(std::move(graph));
   TaskOptions task_options = options.task;

@@ -22,6 +22,7 @@ struct LocalRunDeps {
   const OpRegistry* ops = nullptr;
   const FormatRegistry* formats = nullptr;
   std::shared_ptr<FileSystem> files;
+  FunctionPool* functions = nullptr;  // outlives the call; null: no Python functions
 };
 
 struct LocalRunOptions {

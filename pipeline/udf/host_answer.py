@@ -1,0 +1,141 @@
+
+
+# Second part of the host: the shared memory of a slot. Follows host_values.py.
+class Answer:
+    """Writes one answer into a slot's shared memory."""
+
+    def __init__(self, slot, limit):
+        self.fd = ANSWERS[slot]
+        self.limit = limit
+        self.map()
+
+    def map(self):
+        self.size = os.fstat(self.fd).st_size
+        self.memory = mmap.mmap(self.fd, self.size)
+        self.words = memoryview(self.memory).cast("q")
+
+    def start(self, sequence, columns):
+        self.words[PROGRESS_AT] = 0
+        self.words[SEQUENCE_AT] = sequence
+        self.at = 8 * (HEADER_WORDS + COLUMN_WORDS * columns)
+
+    def take(self, nbytes):
+        """The offset of so many bytes, 64-byte aligned."""
+        at = (self.at + 63) & ~63
+        self.at = at + nbytes
+        if self.at > self.size:
+            if self.at > self.limit:
+                raise Refused(f"returned more than {self.limit} bytes for one block; udf_block_bytes limits it")
+            size = self.size
+            while size < self.at:
+                size *= 2
+            os.posix_fallocate(self.fd, 0, min(size, self.limit))
+            self.map()  # views of the old mapping stay valid
+        return at
+
+    def array(self, shape, dtype, at):
+        return ndarray(shape, dtype, self.memory, at)
+
+    def int64s(self, values):
+        at = self.take(8 * len(values))
+        self.array((len(values),), np_int64, at)[:] = values
+        return at
+
+    def blob(self, data):
+        at = self.take(len(data))
+        self.memory[at:at + len(data)] = data
+        return at
+
+    def column(self, index, *words):
+        at = HEADER_WORDS + COLUMN_WORDS * index
+        for value in words:
+            self.words[at] = value
+            at += 1
+
+    def dims(self, shapes):
+        rows = np_zeros((len(shapes), DIMS_WORDS), np_int64)
+        for row, shape in zip(rows, shapes):
+            row[0] = len(shape)
+            row[1:1 + len(shape)] = shape
+        return self.int64s(rows.reshape(-1))
+
+    def dense(self, index, array):
+        """Rows that one array holds."""
+        at = self.take(array.nbytes)
+        self.array(array.shape, array.dtype, at)[...] = array
+        self.numeric(index, array.shape[1:], at, array.nbytes, array.size)
+
+    def numeric(self, index, shape, at, nbytes, items):
+        self.column(index, DENSE, len(shape), *shape, *(0,) * (6 - len(shape)), at, nbytes, 0, 0, items)
+
+    def numbers(self, index, output, values):
+        dtype = output.dtype
+        shapes = [v.shape for v in values]
+        first = shapes[0] if shapes else output.fixed or (0,) * len(output.dims or ())
+        if output.fixed is not None or all(s == first for s in shapes):
+            shape = output.fixed if output.fixed is not None else first
+            items = len(values)
+            for d in shape:
+                items *= d
+            at = self.take(items * dtype.itemsize)
+            to = self.array((len(values), *shape), dtype, at)
+            if shape == ():
+                to[:] = values
+            else:
+                for i, value in enumerate(values):
+                    to[i] = value
+            return self.numeric(index, shape, at, items * dtype.itemsize, items)
+        items = sum(v.size for v in values)
+        at = self.take(items * dtype.itemsize)
+        to = self.array((items,), dtype, at)
+        begin = 0
+        for value in values:
+            to[begin:begin + value.size] = value.reshape(-1)
+            begin += value.size
+        self.column(index, RAGGED, 0, 0, 0, 0, 0, 0, 0, at, items * dtype.itemsize, 0, self.dims(shapes), items)
+
+    def strings(self, index, output, values):
+        if output.scalar:
+            flat, shapes = values, None
+        else:
+            values = [v if isinstance(v, tuple) else ((), [v]) for v in values]
+            flat = [s for _, strings in values for s in strings]
+            shapes = [shape for shape, _ in values]
+        offsets = np_zeros(len(flat) + 1, np_int64)
+        np_cumsum([len(s) for s in flat], out=offsets[1:])
+        offsets_at = self.int64s(offsets)
+        data_at = self.blob(b"".join(flat))
+        if shapes is None:
+            self.column(index, DENSE, 0, 0, 0, 0, 0, 0, 0, data_at, int(offsets[-1]), offsets_at, 0, len(flat))
+        else:
+            self.column(index, RAGGED, 0, 0, 0, 0, 0, 0, 0, data_at, int(offsets[-1]), offsets_at, self.dims(shapes), len(flat))
+
+    def finish(self, rows, rows_out, columns, status, errors, cpu):
+        status_at = self.int64s(status)
+        texts = [e.encode(errors="replace") for e in errors]
+        offsets = [0]
+        for text in texts:
+            offsets.append(offsets[-1] + len(text))
+        offsets_at = self.int64s(offsets)
+        data_at = self.blob(b"".join(texts))
+        struct.pack_into("<11q", self.memory, 0, 1, rows, rows_out, columns, status_at, len(texts), offsets_at, data_at, offsets[-1],
+                         _cpu() - cpu, self.at)
+
+
+class Request:
+    """A slot's request memory, read-only."""
+
+    def __init__(self, slot):
+        self.fd = REQUESTS[slot]
+        self.size = 0
+
+    def view(self, size):
+        if size != self.size:
+            self.memory = mmap.mmap(self.fd, size, prot=mmap.PROT_READ)
+            self.bytes, self.size = memoryview(self.memory), size
+            self.references = sys.getrefcount(self.bytes)
+        return self.bytes
+
+    def kept(self):
+        """Somebody still holds an array of a block that is done."""
+        return sys.getrefcount(self.bytes) > self.references

@@ -1,0 +1,437 @@
+#include "pipeline/udf/keeper.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/logging/logging.h"
+#include "common/process_stats.h"
+#include "common/status.h"
+#include "pipeline/udf/block_writer.h"
+#include "pipeline/udf/function_group.h"
+
+namespace headrace::udf {
+namespace {
+
+constexpr int kSliceMillis = 50;  // between looks at the clock
+constexpr int kIdleSliceMillis = 1000;
+constexpr absl::Duration kMeasureEvery = absl::Milliseconds(100);
+constexpr absl::Duration kKeepUnused = absl::Seconds(30);   // a subprocess without sessions
+constexpr absl::Duration kAbandonAfter = absl::Seconds(1);  // work that nobody waits for
+constexpr size_t kMaxKills = 16;  // by one block; then its rest is not tried
+
+absl::Duration Now() { return RealClock().Steady(); }
+
+std::string WithLastWords(std::string why, OutputLog& output) {
+  const std::string words = output.LastWords();
+  return words.empty() ? why : fmt::format("{}; it last printed: {}", why, words);
+}
+
+}  // namespace
+
+Keeper::Keeper(FunctionGroup& group)
+    : group_(group),
+      output_(group.spec().function),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { Run(); }) {}
+
+Keeper::~Keeper() {
+  RequestStop();
+  thread_.join();
+  ::close(wake_fd_);
+}
+
+void Keeper::Wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_fd_, &one, sizeof(one));
+}
+
+void Keeper::RequestStop() {
+  stop_ = true;
+  Wake();
+}
+
+void Keeper::Run() {
+  HaveProcess();
+  while (!stop_) {
+    PostMore();
+    Finish();
+    if (pieces_.empty()) {
+      if (jobs_.empty()) Idle();
+      continue;
+    }
+    Loss loss;
+    switch (Await(loss)) {
+      case Event::kWoken:
+        break;
+      case Event::kLost:
+        Bury(loss);
+        break;
+      case Event::kAnswer:
+        if (absl::Status status = TakeAnswer(*std::exchange(message_, std::nullopt));
+            !status.ok()) {
+          group_.counters().refused.fetch_add(1, std::memory_order_relaxed);
+          loss.why = fmt::format("wrote what is no answer: {}", std::string(status.message()));
+          Bury(loss);
+        }
+        break;
+    }
+  }
+  EndProcess();
+}
+
+// --- The subprocess.
+
+bool Keeper::HaveProcess() {
+  if (process_ != nullptr) return true;
+  if (!group_.failure().ok()) return false;
+  absl::Status status = Load();
+  if (status.ok()) return true;
+  EndProcess();
+  if (!stop_) group_.Fail(status);
+  return false;
+}
+
+absl::Status Keeper::Load() {
+  const FunctionPoolOptions& options = group_.options();
+  HR_ASSIGN_OR_RETURN(process_, PythonProcess::Start(options.python));
+  group_.counters().started.fetch_add(1, std::memory_order_relaxed);
+  group_.counters().running.fetch_add(1, std::memory_order_relaxed);
+  retiring_ = false;
+  process_blocks_ = 0;
+  const std::string json = SpecJson(group_.spec(), options.path, ::getpid());
+  SharedSegment& request = process_->slot(0).request;
+  HR_RETURN_IF_ERROR(request.Grow(sizeof(int64_t) + json.size()));
+  const auto size = static_cast<int64_t>(json.size());
+  std::memcpy(request.data(), &size, sizeof(size));
+  std::memcpy(request.data() + sizeof(size), json.data(), json.size());
+  process_->Send(
+      {kLoad, 0, static_cast<int64_t>(options.block_bytes), static_cast<int64_t>(request.size())});
+  HR_RETURN_IF_ERROR(AwaitLoaded(Now() + options.load_timeout));
+  int64_t length = 0;
+  std::memcpy(&length, process_->slot(0).answer.data(), sizeof(length));
+  if (length == 0) return absl::OkStatus();
+  const size_t shown = std::clamp<int64_t>(length, 0, 4096);
+  return FailedPrecondition(
+      "{}",
+      std::string_view(
+          reinterpret_cast<const char*>(process_->slot(0).answer.data()) + sizeof(length), shown));
+}
+
+absl::Status Keeper::AwaitLoaded(absl::Duration deadline) {
+  Loss loss;
+  while (!stop_) {
+    const std::optional<Event> event = Look(kSliceMillis, loss);
+    if (event == Event::kAnswer) {
+      message_.reset();
+      return absl::OkStatus();
+    }
+    if (event == Event::kLost) {
+      Drain();
+      return FailedPrecondition(
+          "{}", WithLastWords(fmt::format("the subprocess of '{}' {} before it was loaded",
+                                          group_.spec().function, process_->Ending()),
+                              output_));
+    }
+    if (Now() > deadline) {
+      return FailedPrecondition("'{}' was not loaded within {}; udf_load_timeout limits it",
+                                group_.spec().function,
+                                absl::FormatDuration(group_.options().load_timeout));
+    }
+  }
+  return Cancelled("the worker stops");
+}
+
+void Keeper::EndProcess() {
+  if (process_ == nullptr) return;
+  Drain();
+  process_.reset();
+  message_.reset();
+  group_.counters().running.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// --- Handing over.
+
+Job* Keeper::NextWork() {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (!job->todo.empty()) return job.get();
+  }
+  if (jobs_.size() >= kSlots) return nullptr;
+  std::unique_ptr<Job> job = group_.Take(*this, jobs_.size());
+  if (job == nullptr) return nullptr;
+  jobs_.push_back(std::move(job));
+  return jobs_.back().get();
+}
+
+void Keeper::PostMore() {
+  if (retiring_) {
+    if (!pieces_.empty()) return;
+    EndProcess();
+    retiring_ = false;
+  }
+  while (pieces_.size() < kSlots) {
+    Job* job = NextWork();
+    if (job == nullptr) return;
+    if (job->delivery->stopped()) {
+      job->todo.clear();
+      continue;
+    }
+    if (!HaveProcess()) {  // the group has failed (or stops), and so does what is here
+      job->todo.clear();
+      if (const absl::Status why = group_.failure(); !why.ok())
+        job->delivery->Deliver(job->done, why);
+      job->done = nullptr;
+      return;
+    }
+    Job::Rows rows = std::move(job->todo.front());
+    job->todo.pop_front();
+    Post(*job, std::move(rows));
+  }
+}
+
+void Keeper::Post(Job& job, Job::Rows rows) {
+  const CpuTimer timer;
+  Piece piece{&job, std::move(rows), 0, ++sequence_};
+  if (!pieces_.empty()) piece.slot = 1 - pieces_.back().slot;
+  PythonProcess::Slot& slot = process_->slot(piece.slot);
+  RequestOptions options;
+  options.columns = job.delivery->plan().inputs;
+  options.random = group_.spec().random ? &job.delivery->random() : nullptr;
+  options.single = job.single;
+  options.max_bytes = group_.options().block_bytes;
+  const absl::Status status = WriteRequest(job.block, piece.rows, options, slot.request);
+  if (!status.ok()) {
+    if (piece.rows.size() > 1) {  // in halves
+      const auto half = piece.rows.begin() + static_cast<ptrdiff_t>(piece.rows.size() / 2);
+      job.todo.emplace_front(half, piece.rows.end());
+      job.todo.emplace_front(piece.rows.begin(), half);
+    } else {
+      job.failed.emplace_back(piece.rows[0], status);
+    }
+    return;
+  }
+  std::memset(slot.answer.data(), 0, sizeof(int64_t) * kHeaderWords);
+  if (pieces_.empty()) {
+    moved_at_ = Now();
+    seen_progress_ = -1;
+  }
+  process_->Send({kBlock, static_cast<int64_t>(piece.slot), piece.sequence,
+                  static_cast<int64_t>(slot.request.size())});
+  pieces_.push_back(std::move(piece));
+  job.cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+}
+
+// --- Waiting.
+
+std::optional<Keeper::Event> Keeper::Look(int millis, Loss& loss) {
+  pollfd fds[] = {{process_->socket(), POLLIN, 0},
+                  {wake_fd_, POLLIN, 0},
+                  {process_->pid_fd(), POLLIN, 0},
+                  {process_->output(), POLLIN, 0}};
+  if (::poll(fds, 4, millis) <= 0) return std::nullopt;
+  if (fds[3].revents != 0) {
+    Drain();
+    // Everything that could print has closed its output; poll would not wait any more.
+    if ((fds[3].revents & POLLIN) == 0) process_->CloseOutput();
+  }
+  if (fds[0].revents != 0) {
+    absl::StatusOr<std::optional<Message>> message = process_->Receive();
+    if (message.ok() && *message) {
+      message_ = **message;
+      return Event::kAnswer;
+    }
+    if (!message.ok()) {
+      if (absl::IsDataLoss(message.status())) loss.why = std::string(message.status().message());
+      return Event::kLost;
+    }
+  }
+  if (fds[2].revents != 0) return Event::kLost;
+  if (fds[1].revents != 0) {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_fd_, &count, sizeof(count));
+    return Event::kWoken;
+  }
+  return std::nullopt;
+}
+
+Keeper::Event Keeper::Await(Loss& loss) {
+  while (true) {
+    if (const std::optional<Event> event = Look(kSliceMillis, loss)) return *event;
+    if (Overdue(loss)) return Event::kLost;
+  }
+}
+
+bool Keeper::Overdue(Loss& loss) {
+  const Piece& piece = pieces_.front();
+  const absl::Duration now = Now();
+  if (const int64_t progress = Progress(piece); progress != seen_progress_) {
+    seen_progress_ = progress;
+    moved_at_ = now;
+  }
+  const FunctionSpec& spec = group_.spec();
+  if (now - moved_at_ > spec.timeout) {
+    group_.counters().hung.fetch_add(1, std::memory_order_relaxed);
+    loss.why = fmt::format("took longer than its timeout, {}", absl::FormatDuration(spec.timeout));
+    loss.row_is_known = !spec.batched || piece.job->single;
+    return true;
+  }
+  if (TooLarge(2 * group_.options().memory_bytes)) {
+    group_.counters().recycled.fetch_add(1, std::memory_order_relaxed);
+    loss.why = fmt::format("took more memory than twice udf_memory_bytes, {}",
+                           group_.options().memory_bytes);
+    return true;
+  }
+  if (piece.job->delivery->stopped() && now - moved_at_ > kAbandonAfter) {
+    loss.why = "is not wanted any more";
+    return true;
+  }
+  return false;
+}
+
+bool Keeper::TooLarge(uint64_t limit) {
+  if (Now() - measured_at_ < kMeasureEvery) return false;
+  measured_at_ = Now();
+  return process_->OwnBytes() > limit;
+}
+
+void Keeper::Idle() {
+  if (process_ == nullptr) {
+    pollfd wake = {wake_fd_, POLLIN, 0};
+    ::poll(&wake, 1, kIdleSliceMillis);
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_fd_, &count, sizeof(count));
+    return;
+  }
+  Loss loss;
+  const std::optional<Event> event = Look(kIdleSliceMillis, loss);
+  const bool unused = !event && group_.Unused(kKeepUnused);
+  if (unused || event == Event::kLost || event == Event::kAnswer) EndProcess();
+}
+
+int64_t Keeper::Progress(const Piece& piece) const {
+  const auto* words =
+      reinterpret_cast<const volatile int64_t*>(process_->slot(piece.slot).answer.data());
+  if (words[kAnswerSequence] != piece.sequence) return -1;
+  return words[kAnswerProgress];
+}
+
+// --- What came back.
+
+absl::Status Keeper::TakeAnswer(const Message& message) {
+  const CpuTimer timer;
+  Piece& piece = pieces_.front();
+  if (message.operation != kBlock || message.slot != static_cast<int64_t>(piece.slot) ||
+      message.sequence != piece.sequence || message.bytes <= 0) {
+    return DataLoss("a message about block {}, at work is {}", message.sequence, piece.sequence);
+  }
+  Job& job = *piece.job;
+  SharedSegment& memory = process_->slot(piece.slot).answer;
+  HR_RETURN_IF_ERROR(memory.Follow(static_cast<size_t>(message.bytes),
+                                   static_cast<size_t>(group_.options().block_bytes)));
+  HR_ASSIGN_OR_RETURN(Answer answer, ReadAnswer({memory.data(), memory.size()}, group_.spec(),
+                                                piece.rows.size(), job.block.arena()));
+  const absl::Duration now = Now();
+  // What it says that it cost can be no more than all cores could spend.
+  const auto most = static_cast<uint64_t>(absl::ToInt64Nanoseconds(now - moved_at_)) *
+                    std::max(1u, std::thread::hardware_concurrency());
+  job.cpu_nanos += std::min(answer.cpu_nanos, most);
+  moved_at_ = now;
+  seen_progress_ = -1;
+  job.answered.emplace_back(std::move(piece.rows), std::move(answer));
+  pieces_.pop_front();
+  ++process_blocks_;
+  group_.counters().blocks.fetch_add(1, std::memory_order_relaxed);
+  if (TooLarge(group_.options().memory_bytes)) {
+    group_.counters().recycled.fetch_add(1, std::memory_order_relaxed);
+    LogWarning("python {} [{}]: has {} bytes after {} blocks, over udf_memory_bytes, {}: replaced",
+               group_.spec().function, process_->pid(), process_->OwnBytes(), process_blocks_,
+               group_.options().memory_bytes);
+    retiring_ = true;
+  }
+  job.cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+  return absl::OkStatus();
+}
+
+void Keeper::Finish() {
+  std::erase_if(jobs_, [this](std::unique_ptr<Job>& job) {
+    if (!job->todo.empty()) return false;
+    for (const Piece& piece : pieces_) {
+      if (piece.job == job.get()) return false;
+    }
+    if (job->done != nullptr && !job->delivery->stopped())
+      job->delivery->Deliver(job->done, Assemble(*job, group_.spec()));
+    return true;
+  });
+}
+
+// --- What went wrong.
+
+void Keeper::Bury(const Loss& given) {
+  Loss loss = given;
+  const int64_t progress = Progress(pieces_.front());
+  seen_progress_ = progress;
+  if (loss.why.empty()) {
+    loss.why = "ended its process: it " + process_->Ending();
+    loss.by_itself = true;
+    group_.counters().died.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    process_->Kill();
+  }
+  Drain();
+  loss.why = WithLastWords(loss.why, output_);
+  EndProcess();
+  Piece first = std::move(pieces_.front());
+  pieces_.pop_front();
+  for (Piece& piece : pieces_) piece.job->todo.push_front(std::move(piece.rows));
+  pieces_.clear();
+  Blame(std::move(first), loss);
+}
+
+void Keeper::Blame(Piece piece, const Loss& loss) {
+  Job& job = *piece.job;
+  if (job.delivery->stopped()) return;
+  const std::string& function = group_.spec().function;
+  if (++job.kills == 1) LogWarning("python {}: {}", function, loss.why);
+  if (job.kills > kMaxKills) {
+    for (const uint32_t row : piece.rows) {
+      job.failed.emplace_back(row, InvalidArgument("not tried: '{}' has ended {} processes over "
+                                                   "records of the same block",
+                                                   function, kMaxKills));
+    }
+    return;
+  }
+  if (loss.by_itself && seen_progress_ < 0) {  // died before it came to this
+    job.todo.push_front(std::move(piece.rows));
+    return;
+  }
+  if (group_.spec().batched && !job.single) {  // one of them all; which one, single calls will tell
+    job.single = true;
+    job.todo.push_front(std::move(piece.rows));
+    return;
+  }
+  if (seen_progress_ < 0 && piece.rows.size() > 1) {  // it said nothing: in halves
+    const auto half = piece.rows.begin() + static_cast<ptrdiff_t>(piece.rows.size() / 2);
+    job.todo.emplace_front(half, piece.rows.end());
+    job.todo.emplace_front(piece.rows.begin(), half);
+    return;
+  }
+  const auto at =
+      std::clamp<int64_t>(seen_progress_, 0, static_cast<int64_t>(piece.rows.size()) - 1);
+  const uint32_t suspect = piece.rows[static_cast<size_t>(at)];
+  const bool alone = piece.rows.size() == 1 && process_blocks_ == 0;
+  piece.rows.erase(piece.rows.begin() + at);
+  if (!piece.rows.empty()) job.todo.push_front(std::move(piece.rows));
+  // Alone in a fresh process: what ends that one is to blame, and nothing else is.
+  if (loss.row_is_known || alone) {
+    job.failed.emplace_back(suspect, InvalidArgument("'{}' {}", function, loss.why));
+  } else {
+    job.todo.push_front({suspect});
+  }
+}
+
+}  // namespace headrace::udf

@@ -1,0 +1,99 @@
+// Keeps one subprocess at work: hands it blocks, two at a time so that it never waits, reads its
+// answers, watches its time and memory, replaces it, and finds the record that ended it. Owned by
+// its group; everything runs on a thread of its own, but Wake() and RequestStop().
+//
+// What a subprocess did to a block is never lost and never doubled: a block's rows are either
+// answered, failed by name, or still to be done by the next subprocess.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "pipeline/udf/job.h"
+#include "pipeline/udf/output_log.h"
+#include "pipeline/udf/python_process.h"
+
+namespace headrace::udf {
+
+class FunctionGroup;
+
+class Keeper {
+ public:
+  explicit Keeper(FunctionGroup& group);
+  ~Keeper();  // joins
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // There may be a job to take. Any thread.
+  void Wake();
+  void RequestStop();
+
+ private:
+  // Rows of a job that the subprocess has; answered in the order in which they were handed over.
+  struct Piece {
+    Job* job = nullptr;
+    Job::Rows rows;
+    size_t slot = 0;
+    int64_t sequence = 0;
+  };
+  // Why a subprocess is no more.
+  struct Loss {
+    std::string why;
+    bool by_itself = false;
+    bool row_is_known = false;  // its progress tells the row for sure enough
+  };
+  enum class Event { kAnswer, kLost, kWoken };
+
+  void Run();
+  // A loaded subprocess; false when there can be none.
+  bool HaveProcess();
+  absl::Status Load();
+  absl::Status AwaitLoaded(absl::Duration deadline);
+
+  // Hands over what there is room for.
+  void PostMore();
+  // The next rows to hand over, in `job`; null: none.
+  Job* NextWork();
+  void Post(Job& job, Job::Rows rows);
+  Event Await(Loss& loss);
+  // What poll() found, and what the clock says. Nothing: wait on.
+  std::optional<Event> Look(int millis, Loss& loss);
+  bool Overdue(Loss& loss);
+  bool TooLarge(uint64_t limit);
+  void Idle();
+  // Reads the answer that is there; an error ends the subprocess.
+  absl::Status TakeAnswer(const Message& message);
+  void Bury(const Loss& loss);
+  // The piece that the subprocess died over: fails a row, or narrows down which one it was.
+  void Blame(Piece piece, const Loss& loss);
+  void EndProcess();
+  // Jobs that are through go back to the engine.
+  void Finish();
+  int64_t Progress(const Piece& piece) const;
+  void Drain() { output_.Take(*process_); }
+
+  FunctionGroup& group_;
+  std::unique_ptr<PythonProcess> process_;
+  OutputLog output_;
+  std::deque<std::unique_ptr<Job>> jobs_;  // taken, oldest first; at most kSlots
+  std::deque<Piece> pieces_;               // handed over, oldest first; at most kSlots
+  std::optional<Message> message_;         // received and not yet looked at
+  int64_t sequence_ = 0;
+  int64_t seen_progress_ = -1;
+  absl::Duration moved_at_;     // when the subprocess last got on
+  absl::Duration measured_at_;  // when its memory was looked at
+  absl::Duration idle_since_;
+  uint64_t process_blocks_ = 0;  // of this subprocess
+  bool retiring_ = false;        // gets no more work: too large
+  const int wake_fd_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;  // last
+};
+
+}  // namespace headrace::udf

@@ -1,0 +1,34 @@
+// What a function prints, on its way to the worker's log: a line each, with a prefix, at a bounded
+// pace. Used by one keeper's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "pipeline/udf/python_process.h"
+
+namespace headrace::udf {
+
+class OutputLog {
+ public:
+  explicit OutputLog(std::string function) : function_(std::move(function)) {}
+
+  // Takes what is there; never waits. The process's pipe never fills up as long as this is called.
+  void Take(PythonProcess& process);
+  // The last line that says something; "" when there was none. Then forgets it.
+  std::string LastWords();
+
+ private:
+  void Line(std::string_view line, int pid);
+
+  const std::string function_;
+  std::string unfinished_;
+  std::string last_;
+  absl::Duration window_begin_ = absl::ZeroDuration();
+  uint64_t lines_ = 0;    // logged in this window
+  uint64_t dropped_ = 0;  // in this window
+};
+
+}  // namespace headrace::udf
