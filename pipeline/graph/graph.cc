@@ -38,6 +38,7 @@ absl::StatusOr<Node> MakeNode(const PlannedStep& planned, const OpSpec& spec, co
   Node node;
   node.written_index = planned.written_index;
   node.op = spec.name;
+  node.shown_as = planned.shown_as.empty() ? spec.name : planned.shown_as;
   node.location = planned.step.location();
   node.given = planned.step.params();
   HR_ASSIGN_OR_RETURN(node.params, CanonicalParams(spec.params, planned.step.params()));
@@ -110,9 +111,9 @@ Plan PlanOf(const v1::PipelineDef& def) {
   return plan;
 }
 
-std::string Node::Where() const { return StepWhere(location, written_index, op); }
+std::string Node::Where() const { return StepWhere(location, written_index, shown_as); }
 
-std::string Node::Label() const { return fmt::format("{}:{}", written_index + 1, op); }
+std::string Node::Label() const { return fmt::format("{}:{}", written_index + 1, shown_as); }
 
 absl::StatusOr<Graph> Graph::Build(const v1::PipelineDef& def, const Schema& source_schema,
                                    const OpRegistry& ops, std::string_view dataset_version) {
@@ -139,7 +140,8 @@ absl::Status Graph::AddNodes(const Plan& plan, const OpRegistry& ops) {
   nodes_.reserve(plan.steps.size());  // `before` points into it
   for (const PlannedStep& planned : plan.steps) {
     const std::string where =
-        StepWhere(planned.step.location(), planned.written_index, planned.step.op());
+        StepWhere(planned.step.location(), planned.written_index,
+                  planned.shown_as.empty() ? planned.step.op() : planned.shown_as);
     absl::StatusOr<const OpSpec*> spec = ops.Find(planned.step.op());
     if (!spec.ok()) {
       return Annotate(spec.status(), StepWhere(planned.step.location(), planned.written_index));

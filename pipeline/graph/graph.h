@@ -25,7 +25,9 @@ namespace headrace {
 struct Node {
   // Position in the pipeline as written, from 0: RandomKey.step. Messages count from 1.
   size_t written_index = 0;
-  std::string op;        // "resize"
+  std::string op;  // "resize"
+  std::string
+      shown_as;  // what users call it: op, or the written steps that an internal one stands for
   std::string location;  // "train.yaml:9", may be empty
   v1::ValueMap given;    // parameters as written, or as the optimizer put them
   v1::ValueMap params;   // the same in the order of the declaration, defaults filled in
@@ -43,7 +45,8 @@ struct Node {
   // the same records.
   std::string fingerprint;
 
-  // "train.yaml:9: step 3 'resize'": what a message about this step begins with.
+  // "train.yaml:9: step 3 'resize'": what a message about this step begins with. Names steps that
+  // the user wrote, never an internal one.
   std::string Where() const;
   // "3:resize": this step in metrics and tables; unique within the pipeline.
   std::string Label() const;

@@ -16,6 +16,9 @@ struct PlannedStep {
   // Position in the pipeline as written, from 0. Random draws are keyed by it, so a rewrite must
   // keep the index of the step whose draws it takes over.
   size_t written_index = 0;
+  // What messages and tables call it where a pass put an internal step in place of written ones:
+  // "decode_image+resize". Empty: the step's own name.
+  std::string shown_as = "";
 };
 
 struct Plan {

@@ -23,6 +23,7 @@ class FuseDecode final : public Pass {
       if (!CanFuseDecode(decode, crop)) continue;
       // The fused step takes the crop's place, and with it the crop's draws.
       HR_ASSIGN_OR_RETURN(plan.steps[i + 1].step, FuseDecodeWithCrop(decode, crop));
+      plan.steps[i + 1].shown_as = fmt::format("{}+{}", decode.op(), crop.op());
       plan.steps.erase(plan.steps.begin() + static_cast<ptrdiff_t>(i));
       plan.rewrites.push_back(fmt::format("fused decode_image with {}: {}", crop.op(),
                                           crop.op() == "resize"

@@ -37,7 +37,9 @@ TEST(FuseDecodeTest, TheFusedStepStandsWhereTheCropStood) {
       both.optimized.rewrites(),
       ElementsAre(
           "fused decode_image with random_resized_crop: only the needed region is decoded"));
-  EXPECT_EQ(both.optimized.nodes()[1].Label(), "3:_decode_and_crop");
+  EXPECT_EQ(both.optimized.nodes()[1].Label(), "3:decode_image+random_resized_crop");
+  EXPECT_THAT(both.optimized.nodes()[1].Where(),
+              testing::EndsWith("step 3 'decode_image+random_resized_crop'"));
   EXPECT_TRUE(both.optimized.nodes()[1].traits.random);
   EXPECT_EQ(both.optimized.nodes()[2].Label(), "4:batch");
   EXPECT_EQ(both.optimized.fingerprint(), both.written.fingerprint());
@@ -85,8 +87,8 @@ TEST(FuseDecodeTest, EveryPairOfAPipelineIsFused) {
                     .Step("center_crop", {{"field", "right"}, {"size", List({8, 8})}})
                     .Build(),
                 two, 2);
-  EXPECT_EQ(both.optimized.nodes()[0].Label(), "2:_decode_and_crop");
-  EXPECT_EQ(both.optimized.nodes()[1].Label(), "4:_decode_and_crop");
+  EXPECT_EQ(both.optimized.nodes()[0].Label(), "2:decode_image+resize");
+  EXPECT_EQ(both.optimized.nodes()[1].Label(), "4:decode_image+center_crop");
   EXPECT_EQ(both.optimized.rewrites()[0],
             "fused decode_image with resize: images are decoded no larger than needed");
 }
