@@ -15,7 +15,7 @@ rm -rf build/wheels
 CMAKE_BUILD_PARALLEL_LEVEL=${1:-$(nproc)} $tools/bin/pip wheel -q . --no-deps --no-build-isolation -w build/wheels/plain
 # The oldest glibc that this machine's libraries run on is its own.
 glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2 | tr . _)
-PATH=$PWD/$tools/bin:$PATH $tools/bin/auditwheel -q repair --plat "manylinux_${glibc}_x86_64" -w build/wheels build/wheels/plain/*.whl 2>&1 |
-  { grep -v -i "^WARNING.*already in" || true; }
+PATH=$PWD/$tools/bin:$PATH $tools/bin/auditwheel repair --plat "manylinux_${glibc}_x86_64" -w build/wheels build/wheels/plain/*.whl \
+  > build/wheels/auditwheel.log 2>&1 || { cat build/wheels/auditwheel.log >&2; exit 1; }
 ls -l build/wheels/*.whl
 HEADRACE_WHEEL=$(ls "$PWD"/build/wheels/*.whl) "$python" -m pytest -q -p no:cacheprovider client/python/tests/test_wheel.py

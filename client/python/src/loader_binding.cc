@@ -48,6 +48,13 @@ v1::Sharding ParseSharding(const std::string& name) {
       name + "'");
 }
 
+// A trainer's terminal is its own.
+void LogWarningsOnly() {
+  LoggingConfig log;
+  log.level = "warning";
+  RaiseIfError(InitLogging(log));
+}
+
 void RefuseAfterFork(const Birthplace& birthplace) {
   if (birthplace.forked_since())
     Raise(absl::FailedPreconditionError(
@@ -175,6 +182,7 @@ class NativeCluster {
 
   static std::unique_ptr<NativeCluster> Connect(const std::string& address, double timeout,
                                                 const std::string& transport) {
+    LogWarningsOnly();
     NoteGrpcUse();
     ClientOptions options;
     options.connect_timeout = absl::Seconds(timeout);
@@ -186,10 +194,7 @@ class NativeCluster {
 
   static std::unique_ptr<NativeCluster> Local(size_t workers, const std::string& transport) {
     NoteGrpcUse();
-    // A trainer's terminal is its own.
-    LoggingConfig log;
-    log.level = "warning";
-    RaiseIfError(InitLogging(log));
+    LogWarningsOnly();
     std::unique_ptr<EmbeddedCluster> cluster =
         ValueOrRaise(RunInterruptibly([workers, catalog = SharedCatalog()] {
           EmbeddedOptions options;
