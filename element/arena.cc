@@ -8,6 +8,8 @@ namespace {
 
 constexpr size_t kChunk = 64 << 10;
 constexpr size_t kOwnChunk = 256 << 10;
+// Below it, sending a copy costs less than lending does.
+constexpr size_t kLendable = 32 << 10;
 
 size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -23,6 +25,13 @@ void Arena::Free::operator()(std::byte* p) const {
 
 std::byte* Arena::Allocate(size_t bytes) {
   const size_t need = RoundUp(std::max<size_t>(bytes, 1), kAlignment);
+  if (frames_ != nullptr && need >= kLendable) {
+    if (std::shared_ptr<std::byte> lent = frames_->Take(need)) {
+      std::byte* out = lent.get();
+      Adopt(std::move(lent), need);
+      return out;
+    }
+  }
   if (need > kOwnChunk) {
     chunks_.emplace_back(NewChunk(need));
     bytes_ += need;

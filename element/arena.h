@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "element/frame_memory.h"
+
 namespace headrace {
 
 // Not thread-safe: one thread works on a block at a time. Shared ownership (ArenaPtr) is how a row outlives its block.
@@ -14,6 +16,8 @@ class Arena {
   static constexpr size_t kAlignment = 64;
 
   Arena() = default;
+  // Cells worth lending are laid in `frames` while it has room.
+  explicit Arena(std::shared_ptr<FrameMemory> frames) : frames_(std::move(frames)) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -31,6 +35,7 @@ class Arena {
   struct Free {
     void operator()(std::byte* p) const;
   };
+  std::shared_ptr<FrameMemory> frames_;
   std::vector<std::unique_ptr<std::byte, Free>> chunks_;
   std::vector<std::shared_ptr<const void>> adopted_;
   std::byte* next_ = nullptr;

@@ -13,8 +13,12 @@ std::string_view Cell::string(size_t i) const {
   return {base + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
 }
 
-Block::Block(SchemaPtr schema)
-    : schema_(std::move(schema)), arena_(std::make_shared<Arena>()), columns_(schema_->size()) {}
+Block::Block(SchemaPtr schema) : Block(std::move(schema), nullptr) {}
+
+Block::Block(SchemaPtr schema, std::shared_ptr<FrameMemory> frames)
+    : schema_(std::move(schema)),
+      arena_(std::make_shared<Arena>(std::move(frames))),
+      columns_(schema_->size()) {}
 
 void Block::AppendRow(Provenance provenance, std::span<const Cell> cells) {
   assert(cells.size() == columns_.size());

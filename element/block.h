@@ -49,6 +49,8 @@ struct RowFailure {
 class Block {
  public:
   explicit Block(SchemaPtr schema);
+  // A block that is to leave in a frame: its arena takes from `frames`, which may be null.
+  Block(SchemaPtr schema, std::shared_ptr<FrameMemory> frames);
   Block(Block&&) = default;
   Block& operator=(Block&&) = default;
 

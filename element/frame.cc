@@ -24,4 +24,12 @@ void CopyFrame(const Frame& frame, std::byte* to) {
   }
 }
 
+void CopyFrame(const FrameBuffer& frame, std::byte* to) {
+  if (frame.pieces.empty()) std::memcpy(to, frame.data.get(), frame.size);
+  for (const FrameSlice& piece : frame.pieces) {
+    std::memcpy(to, piece.data, piece.size);
+    to += piece.size;
+  }
+}
+
 }  // namespace headrace

@@ -2,8 +2,8 @@
 // lie: prefix, FrameHeader, padding, payload; every column starts 64-byte aligned.
 //
 // Frame is the sending side's form: small header bytes of its own, and slices that borrow the
-// block's cells. FrameBuffer is the receiving side's form: the same bytes, contiguous. Neither is
-// thread-safe; both may move between threads.
+// block's cells. FrameBuffer is the receiving side's form: the same bytes, contiguous, or in a few
+// pieces that lie where the sender had them. Neither is thread-safe; both may move between threads.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +34,19 @@ struct Frame {
   std::vector<FrameSlice> payload;                  // padding included
   std::vector<std::shared_ptr<const void>> owners;  // keep what `payload` borrows
   size_t bytes = 0;                                 // header and payload
+  // Each column (and each bytes column's offsets, and its data) lies in one slice: a receiver can
+  // use the slices where they are.
+  bool whole_columns = false;
 };
 
 // One received frame. `data` is kFrameAlignment-aligned and keeps its memory alive.
 struct FrameBuffer {
   std::shared_ptr<const std::byte> data;
   size_t size = 0;
+  // Empty: all `size` bytes lie at `data`. Else the frame is these pieces, one after another; the
+  // first lies at `data` and has the header, no column lies in two, and a piece that begins at byte
+  // k of the frame lies at k modulo kFrameAlignment. `data` keeps all of them alive.
+  std::vector<FrameSlice> pieces = {};
 };
 
 // Bytes needed in front of something to bring `offset` to the next multiple of 64.
@@ -50,7 +57,8 @@ inline size_t FramePadding(size_t offset) {
 // `size` uninitialised, aligned bytes, for drivers without a pool and for tests. RESOURCE_EXHAUSTED
 // when there is no memory.
 absl::StatusOr<std::shared_ptr<std::byte>> AllocateFrameBytes(size_t size);
-// The frame's bytes written to `to`, which has room for frame.bytes.
+// The frame's bytes written to `to`, which has room for frame.bytes (or frame.size).
 void CopyFrame(const Frame& frame, std::byte* to);
+void CopyFrame(const FrameBuffer& frame, std::byte* to);
 
 }  // namespace headrace

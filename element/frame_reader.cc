@@ -53,11 +53,12 @@ class FrameParser {
   absl::Status ParseHeader() {
     const FrameBuffer& buffer = view_->buffer_;
     const std::byte* data = buffer.data.get();
+    const size_t contiguous = buffer.pieces.empty() ? buffer.size : buffer.pieces[0].size;
     if (buffer.size > limits_.max_bytes) return Over("bytes", buffer.size, limits_.max_bytes);
     if (reinterpret_cast<uintptr_t>(data) % kFrameAlignment != 0) {
       return Internal("a received frame must lie at a multiple of {} bytes", kFrameAlignment);
     }
-    if (buffer.size < kFramePrefixBytes ||
+    if (contiguous < kFramePrefixBytes ||
         std::memcmp(data, kFrameMagic, sizeof(kFrameMagic)) != 0) {
       return Damaged("it does not begin with 'HRF1'");
     }
@@ -67,15 +68,15 @@ class FrameParser {
     const size_t payload_at = unpadded + FramePadding(unpadded);
     if (header_bytes > kMaxFrameHeaderBytes)
       return Over("header bytes", header_bytes, kMaxFrameHeaderBytes);
-    if (payload_at > buffer.size) {
+    if (payload_at > contiguous) {
       return Damaged(fmt::format("its header of {} bytes ends after the frame's {}", header_bytes,
-                                 buffer.size));
+                                 contiguous));
     }
     header_ = google::protobuf::Arena::CreateMessage<v1::FrameHeader>(&arena_);
     if (!header_->ParseFromArray(data + kFramePrefixBytes, static_cast<int>(header_bytes))) {
       return Damaged("its header is not a FrameHeader");
     }
-    payload_ = data + payload_at;
+    payload_at_ = payload_at;
     payload_bytes_ = buffer.size - payload_at;
     if (header_->payload_bytes() != payload_bytes_) {
       return Damaged(fmt::format("its header promises {} payload bytes, {} are there",
@@ -186,8 +187,22 @@ class FrameParser {
     }
     if (offset % kFrameAlignment != 0)
       return Damaged(column, fmt::format("offset {} is not aligned", offset));
-    out = payload_ + offset;
+    out = FindPiece(payload_at_ + offset, length);
+    if (out == nullptr) {
+      return Damaged(column, fmt::format("bytes {} + {} lie in several pieces", offset, length));
+    }
     return absl::OkStatus();
+  }
+
+  // Where bytes [begin, begin + length) of the frame lie; null when that is not in one place.
+  const std::byte* FindPiece(size_t begin, size_t length) const {
+    const FrameBuffer& buffer = view_->buffer_;
+    if (buffer.pieces.empty()) return buffer.data.get() + begin;
+    for (const FrameSlice& piece : buffer.pieces) {
+      if (begin < piece.size) return length <= piece.size - begin ? piece.data + begin : nullptr;
+      begin -= piece.size;
+    }
+    return length == 0 ? buffer.data.get() : nullptr;  // an empty column at the very end
   }
 
   absl::Status ParseRuns() {
@@ -252,7 +267,7 @@ class FrameParser {
   std::shared_ptr<FrameView> view_ = std::make_shared<FrameView>();
   google::protobuf::Arena arena_;
   v1::FrameHeader* header_ = nullptr;
-  const std::byte* payload_ = nullptr;
+  size_t payload_at_ = 0;  // in the frame
   uint64_t payload_bytes_ = 0;
 };
 

@@ -21,6 +21,25 @@ FrameBuffer Received(const Frame& frame) {
   return {bytes, frame.bytes};
 }
 
+// The frame as it arrives when some slices could stay where they are: pieces of memory of their
+// own.
+FrameBuffer ReceivedInPieces(const Frame& frame) {
+  auto kept = std::make_shared<std::vector<std::shared_ptr<std::byte>>>();
+  FrameBuffer out;
+  const auto add = [&](const void* data, size_t size) {
+    const size_t shift = out.size % kFrameAlignment;
+    kept->push_back(*AllocateFrameBytes(shift + size));
+    std::byte* to = kept->back().get() + shift;
+    std::memcpy(to, data, size);
+    out.pieces.push_back({to, size});
+    out.size += size;
+  };
+  add(frame.header.data(), frame.header.size());
+  for (const FrameSlice& slice : frame.payload) add(slice.data, slice.size);
+  out.data = std::shared_ptr<const std::byte>(kept, out.pieces[0].data);
+  return out;
+}
+
 // A received frame of this header and payload, whatever they say.
 FrameBuffer Made(const v1::FrameHeader& header, std::string_view payload) {
   const std::string body = header.SerializeAsString();
@@ -85,7 +104,9 @@ TEST(FrameTest, AnyBlockComesBackAsItWas) {
     const FrameMeta meta{7, rng(), 3, rng(), batched};
     auto frame = WriteFrame(block, begin, end, meta);
     ASSERT_TRUE(frame.ok()) << frame.status();
-    auto view = FrameView::Parse(Received(*frame));
+    const bool pieces = frame->whole_columns && rng() % 2 == 0;
+    ASSERT_TRUE(frame->whole_columns || !batched);
+    auto view = FrameView::Parse(pieces ? ReceivedInPieces(*frame) : Received(*frame));
     ASSERT_TRUE(view.ok()) << view.status();
     EXPECT_EQ((*view)->task(), 7u);
     EXPECT_EQ((*view)->sequence(), meta.sequence);
@@ -253,6 +274,32 @@ TEST(FrameTest, RunsThatDoNotCoverTheRowsAreRefused) {
   EXPECT_THAT(Refusal(header, payload), HasSubstr("own 2 runs, 1 are there"));
   header.mutable_runs(0)->set_first(~uint64_t{0});
   EXPECT_THAT(Refusal(header, payload), HasSubstr("not possible"));
+}
+
+TEST(FrameTest, PiecesThatCutAColumnAreRefused) {
+  std::mt19937_64 rng(5);
+  size_t refused = 0;
+  for (int round = 0; round < 500; ++round) {
+    const Block block = RandomBlock(rng, 1, true);
+    const FrameBuffer whole = Received(*WriteFrame(block, {.task = 1, .batched = true}));
+    // Any cut, at any place, into memory of its own: the view is whole, or there is none.
+    const size_t cut = 1 + rng() % (whole.size - 1);
+    const size_t shift = cut % kFrameAlignment;
+    auto head = *AllocateFrameBytes(cut);
+    auto tail = *AllocateFrameBytes(shift + whole.size - cut);
+    std::memcpy(head.get(), whole.data.get(), cut);
+    std::memcpy(tail.get() + shift, whole.data.get() + cut, whole.size - cut);
+    auto view = FrameView::Parse(
+        {head, whole.size, {{head.get(), cut}, {tail.get() + shift, whole.size - cut}}});
+    if (view.ok()) {
+      ExpectSameRow(block, 0, **view, 0);
+    } else {
+      ++refused;
+      EXPECT_EQ(view.status().code(), absl::StatusCode::kDataLoss) << view.status();
+    }
+  }
+  EXPECT_GT(refused, 50u);
+  EXPECT_LT(refused, 450u);
 }
 
 TEST(FrameTest, DamagedBytesNeverReadOutsideOfTheFrame) {

@@ -261,6 +261,8 @@ class FrameBuilder {
   }
 
   absl::StatusOr<Frame> Seal(const FrameMeta& meta, size_t max_bytes) {
+    frame_.whole_columns = end_ - begin_ == 1 || std::none_of(measures_.begin(), measures_.end(),
+                                                              [](auto& m) { return m.borrow; });
     header_->set_task(meta.task);
     header_->set_sequence(meta.sequence);
     header_->set_epoch(meta.epoch);

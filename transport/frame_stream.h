@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "element/frame.h"
+#include "element/frame_memory.h"
 #include "headrace/v1/worker.pb.h"
 
 namespace headrace {
@@ -68,6 +69,8 @@ class FrameServer {
   // it is not TaskAddress.address: "grpc", "tcp:host:port". The worker puts its advertised name in
   // the place of `host`.
   virtual std::string transport() const = 0;
+  // Memory from which it sends without a copy, for the engine to make batches in; null: none.
+  virtual std::shared_ptr<FrameMemory> memory() const { return nullptr; }
   // Takes no more streams, waits up to `grace` for open ones to end, then breaks them off. When it
   // returns, the handler will not be called again. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;

@@ -7,6 +7,8 @@
 #include "transport/fake_frame_network.h"
 #include "transport/grpc/grpc_frame_connector.h"
 #include "transport/grpc/grpc_frame_server.h"
+#include "transport/shm/shm_frame_connector.h"
+#include "transport/shm/shm_frame_server.h"
 #include "transport/tcp/tcp_frame_connector.h"
 #include "transport/tcp/tcp_frame_server.h"
 #include "transport/transport_test_peers.h"
@@ -69,6 +71,28 @@ class TcpDriver final : public Driver {
     return *MakeTcpFrameConnector({.max_frame_bytes = kMaxFrame});
   }
   std::string DeadAddress() override { return "127.0.0.1:1"; }
+};
+
+// With little shared memory: some frames are copied into it, some come through the socket.
+class ShmDriver final : public Driver {
+ public:
+  explicit ShmDriver(std::string directory, size_t shm_bytes)
+      : directory_(std::move(directory)), shm_bytes_(shm_bytes) {}
+  std::unique_ptr<FrameServer> Serve(StreamHandler& handler) override {
+    auto server = StartShmFrameServer({.directory = directory_},
+                                      ShmPool::Create({.max_bytes = shm_bytes_}, RealClock()),
+                                      RealClock(), handler);
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+  std::unique_ptr<FrameConnector> Connector() override {
+    return *MakeShmFrameConnector({.max_frame_bytes = kMaxFrame});
+  }
+  std::string DeadAddress() override { return "@headrace-nobody"; }
+
+ private:
+  const std::string directory_;
+  const size_t shm_bytes_;
 };
 
 struct DriverParam {
@@ -323,15 +347,19 @@ TEST_P(TransportContract, ATaskMayBeOpenedAgainAfterItsStreamBroke) {
 
 INSTANTIATE_TEST_SUITE_P(
     Drivers, TransportContract,
-    ::testing::Values(DriverParam{"fake", [] { return std::make_unique<FakeDriver>(); }},
-                      DriverParam{"grpc",
-                                  [] { return std::make_unique<GrpcDriver>("127.0.0.1:0"); }},
-                      DriverParam{"grpc_unix",
-                                  [] {
-                                    return std::make_unique<GrpcDriver>(
-                                        "unix:" + ::testing::TempDir() + "transport_contract.sock");
-                                  }},
-                      DriverParam{"tcp", [] { return std::make_unique<TcpDriver>(); }}),
+    ::testing::Values(
+        DriverParam{"fake", [] { return std::make_unique<FakeDriver>(); }},
+        DriverParam{"grpc", [] { return std::make_unique<GrpcDriver>("127.0.0.1:0"); }},
+        DriverParam{"grpc_unix",
+                    [] {
+                      return std::make_unique<GrpcDriver>("unix:" + ::testing::TempDir() +
+                                                          "transport_contract.sock");
+                    }},
+        DriverParam{"tcp", [] { return std::make_unique<TcpDriver>(); }},
+        DriverParam{"shm", [] { return std::make_unique<ShmDriver>("", size_t{1} << 30); }},
+        DriverParam{
+            "shm_scarce",
+            [] { return std::make_unique<ShmDriver>(::testing::TempDir(), size_t{1} << 20); }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -31,6 +31,9 @@ struct TransportServeOptions {
   std::string listen = "127.0.0.1:0";
   // Bytes that may wait in one stream beyond the frame that is being sent.
   size_t max_waiting_bytes = size_t{1} << 20;
+  // Of shm: shared memory at most, and where its socket lies (empty: the kernel's abstract space).
+  size_t shm_bytes = size_t{1} << 30;
+  std::string shm_directory;
 };
 
 // What a client says to every driver.

@@ -33,6 +33,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.clock = deps_.clock;
   deps.files = deps_.files;
   deps.functions = deps_.functions;
+  deps.memory = memory_;
 
   TaskOptions options;
   options.epoch = def.epoch();

@@ -25,6 +25,9 @@ class TaskFactory {
   };
   TaskFactory(const WorkerConfig& config, Deps deps) : config_(config), deps_(std::move(deps)) {}
 
+  // Where batches are made from now on; before the first task.
+  void UseMemory(std::shared_ptr<FrameMemory> memory) { memory_ = std::move(memory); }
+
   struct Made {
     std::unique_ptr<Task> task;
     bool batched = false;
@@ -36,6 +39,7 @@ class TaskFactory {
  private:
   const WorkerConfig config_;
   const Deps deps_;
+  std::shared_ptr<FrameMemory> memory_;
 };
 
 }  // namespace headrace

@@ -82,6 +82,8 @@ absl::Status Worker::Listen() {
   for (const std::string& name : config_.transports) {
     TransportServeOptions options;
     options.listen = config_.listen;
+    options.shm_bytes = static_cast<size_t>(config_.shm_bytes.value);
+    options.shm_directory = config_.shm_directory;
     if (name != "grpc") {
       options.listen = !config_.tcp_listen.empty() ? config_.tcp_listen
                        : listen.is_unix()          ? std::string("127.0.0.1:0")
@@ -97,6 +99,9 @@ absl::Status Worker::Listen() {
     servers_.push_back(*std::move(server));
   }
   if (servers_.empty()) return missing;
+  for (const auto& server : servers_) {
+    if (auto memory = server->memory()) factory_.UseMemory(std::move(memory));
+  }
   const FrameServer* main = servers_.front().get();
   for (const auto& server : servers_) {
     if (server->transport() == "grpc") main = server.get();

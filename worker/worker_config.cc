@@ -16,6 +16,12 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
              "reaches it")
       .Field("tcp_listen", &C::tcp_listen,
              "address:port of the transport tcp; empty: the host of `listen`, any free port")
+      .Field("shm_bytes", &C::shm_bytes,
+             "shared memory that batches lie in for clients on this host; it grows as needed and "
+             "shrinks when idle")
+      .Field("shm_directory", &C::shm_directory,
+             "where the socket of the transport shm lies; empty: in the kernel's abstract space, "
+             "for clients in this network namespace")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("compute_threads", &C::compute_threads, "threads that run steps; 0: one per core",
              Between(0, 1024))

@@ -17,8 +17,10 @@ struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
   std::string advertise;
-  std::vector<std::string> transports = {"grpc"};
+  std::vector<std::string> transports = {"shm", "grpc"};
   std::string tcp_listen;
+  std::string shm_directory;
+  ByteCount shm_bytes = GiB(1);
   std::string metrics_listen;
   int64_t compute_threads = 0;
   int64_t io_threads = 4;

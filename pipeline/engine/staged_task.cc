@@ -128,8 +128,13 @@ void StagedTask::MakeStages() {
         Chain(std::exchange(chain, {}), fail_on_error_, cpu_, accounting_), sizer));
     stages_.back()->max_window = 2 * deps_.compute->threads() + 2;
   };
+  size_t last_batching = nodes.size();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].traits.emits_batches) last_batching = i;
+  }
   for (size_t i = 0; i < nodes.size(); ++i) {
     EngineStep step = MakeStep(nodes[i], *tallies_[i]);
+    if (i == last_batching) step.context.memory = deps_.memory;
     if (nodes[i].stateless != nullptr) {
       chain.push_back(std::move(step));
       continue;

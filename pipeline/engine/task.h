@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "element/frame_memory.h"
 #include "headrace/v1/dispatcher.pb.h"
 #include "pipeline/engine/compute_pool.h"
 #include "pipeline/engine/cpu_meter.h"
@@ -39,6 +40,8 @@ struct TaskDeps {
   const CpuMeter* cpu = nullptr;  // null: RealCpuMeter()
   // Shared: a read that blocks may end after the task.
   std::shared_ptr<FileSystem> files;
+  // For batches that leave the task; null: memory of their own.
+  std::shared_ptr<FrameMemory> memory = nullptr;
   std::shared_ptr<Format> format;
   std::shared_ptr<const Graph> graph;
   FunctionPool* functions = nullptr;  // null: a pipeline with Python functions is refused

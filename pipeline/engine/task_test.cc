@@ -89,6 +89,28 @@ TEST(TaskTest, ABatchIsABlockOfItsOwn) {
                                     ElementsAre(1000008, 1000009)));
 }
 
+// Heap memory that counts.
+class CountingMemory final : public FrameMemory {
+ public:
+  std::shared_ptr<std::byte> Take(size_t bytes) override {
+    sizes.push_back(bytes);
+    return *AllocateFrameBytes(bytes);
+  }
+  std::vector<size_t> sizes;
+};
+
+TEST(TaskTest, TheLastBatchingStepMakesItsBatchesInTheMemoryOfFrames) {
+  auto memory = std::make_shared<CountingMemory>();
+  Rig rig({.threads = 1,
+           .steps = {MakeStep("batch", {{"size", 8192}}), MakeStep("batch", {{"size", 2}}),
+                     MakeStep("take", {{"count", 1}})},
+           .memory = memory});
+  const Outcome out = rig.RunSplits({16384});
+  ASSERT_EQ(out.rows.size(), 1u);
+  // One allocation, of the outer batch; not the inner ones.
+  EXPECT_THAT(memory->sizes, ElementsAre(2 * 8192 * sizeof(int64_t)));
+}
+
 // --- Failures.
 
 TEST(TaskTest, OnErrorFailNamesStepRecordAndFile) {

@@ -40,6 +40,8 @@ struct StepContext {
   bool batches_in = false;  // the rows that come in are batches
   FunctionPool* functions =
       nullptr;  // runs Python functions; null where there is none (it outlives the task)
+  // Of a step whose batches leave the task: where to make them; null: the block's own memory.
+  std::shared_ptr<FrameMemory> memory = nullptr;
 };
 
 class Op {

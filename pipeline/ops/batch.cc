@@ -20,8 +20,8 @@ class Batch final : public StatefulOp {
     return out;
   }
   OpTraits traits() const override { return {.one_to_one = false, .emits_batches = true}; }
-  std::unique_ptr<OpState> NewState(const StepContext&) const override {
-    return NewBatchState(input_, output_, params_);
+  std::unique_ptr<OpState> NewState(const StepContext& context) const override {
+    return NewBatchState(input_, output_, params_, context.memory);
   }
 
  private:

@@ -20,9 +20,10 @@ constexpr int64_t kMaxSize = int64_t{1} << 30;
 class BatchState final : public OpState {
  public:
   BatchState(SchemaPtr rows, SchemaPtr output, const BatchParams& params,
-             std::shared_ptr<const PixelScaling> scaling)
+             std::shared_ptr<FrameMemory> memory, std::shared_ptr<const PixelScaling> scaling)
       : rows_schema_(std::move(rows)),
         output_(std::move(output)),
+        memory_(std::move(memory)),
         size_(static_cast<size_t>(params.size)),
         drop_remainder_(params.drop_remainder),
         scaling_(std::move(scaling)) {
@@ -75,7 +76,7 @@ class BatchState final : public OpState {
  private:
   // Begins a batch whose shapes are those of `row`.
   absl::Status Start(const Block& block, size_t row) {
-    batch_.emplace(output_);
+    batch_.emplace(output_, memory_);
     for (size_t f = 0; f < columns_.size(); ++f) {
       const Shape& shape = block.column(f)[row].shape;
       if (shape.rank() >= Shape::kMaxRank) {
@@ -169,6 +170,7 @@ class BatchState final : public OpState {
 
   SchemaPtr rows_schema_;  // of the rows in the batch
   SchemaPtr output_;
+  std::shared_ptr<FrameMemory> memory_;
   size_t size_;
   bool drop_remainder_;
   std::shared_ptr<const PixelScaling> scaling_;
@@ -205,8 +207,9 @@ absl::StatusOr<Schema> BatchSchema(const Schema& rows, const BatchParams& params
 }
 
 std::unique_ptr<OpState> NewBatchState(SchemaPtr rows, SchemaPtr output, const BatchParams& params,
+                                       std::shared_ptr<FrameMemory> memory,
                                        std::shared_ptr<const PixelScaling> scaling) {
-  return std::make_unique<BatchState>(std::move(rows), std::move(output), params,
+  return std::make_unique<BatchState>(std::move(rows), std::move(output), params, std::move(memory),
                                       std::move(scaling));
 }
 

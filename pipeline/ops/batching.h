@@ -24,8 +24,9 @@ absl::Status CheckBatchSize(int64_t size);
 absl::StatusOr<Schema> BatchSchema(const Schema& rows, const BatchParams& params);
 
 // Collects rows of `rows` into batches of `output`. With `scaling` one field arrives as it was
-// before scaling, and is scaled straight into the batch's memory.
+// before scaling, and is scaled straight into the batch's memory. `memory`: StepContext.memory.
 std::unique_ptr<OpState> NewBatchState(SchemaPtr rows, SchemaPtr output, const BatchParams& params,
+                                       std::shared_ptr<FrameMemory> memory,
                                        std::shared_ptr<const PixelScaling> scaling = nullptr);
 
 }  // namespace headrace

@@ -28,8 +28,8 @@ class NormalizeAndBatch final : public StatefulOp {
     return out;
   }
   OpTraits traits() const override { return {.one_to_one = false, .emits_batches = true}; }
-  std::unique_ptr<OpState> NewState(const StepContext&) const override {
-    return NewBatchState(rows_, output_, params_, scaling_);
+  std::unique_ptr<OpState> NewState(const StepContext& context) const override {
+    return NewBatchState(rows_, output_, params_, context.memory, scaling_);
   }
 
  private:

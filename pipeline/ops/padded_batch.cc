@@ -36,7 +36,10 @@ struct Plan {
 
 class PaddedBatchState final : public OpState {
  public:
-  explicit PaddedBatchState(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) { Reset(); }
+  PaddedBatchState(std::shared_ptr<const Plan> plan, std::shared_ptr<FrameMemory> memory)
+      : plan_(std::move(plan)), memory_(std::move(memory)) {
+    Reset();
+  }
 
   absl::Status Push(Block block, Emit emit) override {
     for (size_t row = 0; row < block.rows(); ++row) {
@@ -118,7 +121,7 @@ class PaddedBatchState final : public OpState {
   }
 
   absl::Status EmitBatch(Emit emit) {
-    Block out(plan_->output);
+    Block out(plan_->output, memory_);
     std::vector<Cell> cells;
     for (size_t f = 0; f < plan_->input->size(); ++f) {
       const std::vector<Cell>& rows = held_->column(f);
@@ -151,6 +154,7 @@ class PaddedBatchState final : public OpState {
   void Reset() { held_.emplace(plan_->input); }
 
   std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<FrameMemory> memory_;
   std::optional<Block> held_;  // rows of the open batch
   std::vector<size_t> ranks_;  // per field, of the first row
   Ends ends_;
@@ -208,8 +212,8 @@ class PaddedBatch final : public StatefulOp {
     return out;
   }
   OpTraits traits() const override { return {.one_to_one = false, .emits_batches = true}; }
-  std::unique_ptr<OpState> NewState(const StepContext&) const override {
-    return std::make_unique<PaddedBatchState>(plan_);
+  std::unique_ptr<OpState> NewState(const StepContext& context) const override {
+    return std::make_unique<PaddedBatchState>(plan_, context.memory);
   }
 
  private:

@@ -155,6 +155,7 @@ Rig::Rig(Options options) {
   deps.io = io_.get();
   deps.cpu = options.cpu;
   deps.files = NewLocalFileSystem();
+  deps.memory = options.memory;
   deps.format = std::make_shared<CountingFormat>(std::move(options.format));
   deps.graph = std::make_shared<const Graph>(*std::move(graph));
   TaskCallbacks callbacks;

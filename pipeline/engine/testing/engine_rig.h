@@ -104,6 +104,7 @@ class Rig {
     TaskOptions task = {};
     TestHooks hooks = {};
     const CpuMeter* cpu = nullptr;
+    std::shared_ptr<FrameMemory> memory = nullptr;
   };
   explicit Rig(Options options);
   ~Rig();
