@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "common/status.h"
+#include "element/frame.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "pipeline/engine/testing/engine_rig.h"
