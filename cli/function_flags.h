@@ -24,6 +24,7 @@ class FunctionFlags {
     config.udf = mode_;
     config.udf_python = python_;
     config.udf_path = path_;
+    config.udf_output = LogLevel::kWarning;  // for the terminal of who runs the command
   }
   // For `headrace worker`. Nothing when nothing was said: its own settings count then.
   void Append(std::vector<std::string>& arguments) const {

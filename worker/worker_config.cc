@@ -65,6 +65,7 @@ FunctionPoolOptions FunctionOptionsOf(const WorkerConfig& config) {
   options.processes = static_cast<size_t>(config.udf_processes);
   options.memory_bytes = static_cast<uint64_t>(config.udf_memory_bytes.value);
   options.block_bytes = static_cast<uint64_t>(config.udf_block_bytes.value);
+  options.output_level = config.udf_output;
   options.load_timeout = config.udf_load_timeout;
   return options;
 }

@@ -44,6 +44,7 @@ struct WorkerConfig {
   ByteCount udf_memory_bytes = GiB(4);
   ByteCount udf_block_bytes = GiB(1);
   absl::Duration udf_load_timeout = absl::Seconds(120);
+  LogLevel udf_output = LogLevel::kInfo;  // what they print; no key: a role logs from info on
 
   LoggingConfig log;
 };

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/logging/logging.h"
 #include "pipeline/graph/op.h"
 #include "pipeline/udf/function_spec.h"
 
@@ -40,6 +41,7 @@ struct FunctionPoolOptions {
   uint64_t memory_bytes = uint64_t{4} << 30;  // a subprocess that has more is replaced
   uint64_t block_bytes = uint64_t{1} << 30;   // of what is handed over at once
   absl::Duration load_timeout = absl::Seconds(120);
+  LogLevel output_level = LogLevel::kInfo;  // of what they print
 };
 
 // Since the start of the pool.

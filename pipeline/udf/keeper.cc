@@ -36,7 +36,7 @@ std::string WithLastWords(std::string why, OutputLog& output) {
 
 Keeper::Keeper(FunctionGroup& group)
     : group_(group),
-      output_(group.spec().function),
+      output_(group.spec().function, group.options().output_level),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { Run(); }) {}
 

@@ -40,7 +40,8 @@ void OutputLog::Line(std::string_view line, int pid) {
   last_ = std::string(line);
   const absl::Duration now = RealClock().Steady();
   if (now - window_begin_ > kWindow) {
-    if (dropped_ > 0) LogInfo("python {} [{}]: ({} lines were dropped)", function_, pid, dropped_);
+    if (dropped_ > 0)
+      Log(level_, "python {} [{}]: ({} lines were dropped)", function_, pid, dropped_);
     window_begin_ = now;
     lines_ = dropped_ = 0;
   }
@@ -48,7 +49,7 @@ void OutputLog::Line(std::string_view line, int pid) {
     ++dropped_;
     return;
   }
-  LogInfo("python {} [{}]: {}", function_, pid, line);
+  Log(level_, "python {} [{}]: {}", function_, pid, line);
 }
 
 }  // namespace headrace::udf

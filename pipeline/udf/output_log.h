@@ -5,15 +5,17 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/time/time.h"
+#include "common/logging/logging.h"
 #include "pipeline/udf/python_process.h"
 
 namespace headrace::udf {
 
 class OutputLog {
  public:
-  explicit OutputLog(std::string function) : function_(std::move(function)) {}
+  OutputLog(std::string function, LogLevel level) : function_(std::move(function)), level_(level) {}
 
   // Takes what is there; never waits. The process's pipe never fills up as long as this is called.
   void Take(PythonProcess& process);
@@ -24,6 +26,7 @@ class OutputLog {
   void Line(std::string_view line, int pid);
 
   const std::string function_;
+  const LogLevel level_;
   std::string unfinished_;
   std::string last_;
   absl::Duration window_begin_ = absl::ZeroDuration();

@@ -7,7 +7,7 @@
         for batch in cluster.stream(ds, job="train"):  # dict[str, np.ndarray], read-only, borrowed
             train_step(batch)
 """
-from . import _native
+from . import _functions, _native
 from ._bytes import BytesColumn
 from ._cluster import Cluster, connect, local
 from ._dlpack import dlpack

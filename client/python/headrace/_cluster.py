@@ -4,6 +4,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 import time
 import weakref
 from typing import Any, Callable
@@ -122,14 +123,18 @@ def connect(address: str, timeout: float = 10.0, *, transport: str | None = None
     return Cluster(lambda: _native.Cluster.connect(address, timeout, _transport(transport)), address, timeout, transport)
 
 
-def local(workers: int = 1, *, transport: str | None = None) -> Cluster:
+def local(workers: int = 1, *, transport: str | None = None, udf: str = "pickle") -> Cluster:
     """A cluster inside this process, for a laptop: the same code, no set-up. Ends with close(), or with the process.
 
-    transport: as for connect().
+    transport: as for connect(). udf: which Python functions pipelines may run: "off", "import" or "pickle" (all; they are this process's
+    own). They run in subprocesses of this interpreter, with its sys.path.
     """
     if workers < 1:
         raise ValueError("workers must be 1 or more")
-    return Cluster(lambda: _native.Cluster.local(workers, _transport(transport)), None, transport=transport)
+    if udf not in ("off", "import", "pickle"):
+        raise ValueError(f"udf: 'off', 'import' or 'pickle', not {udf!r}")
+    functions = (udf, sys.executable or "python3", [p or os.getcwd() for p in sys.path])
+    return Cluster(lambda: _native.Cluster.local(workers, _transport(transport), *functions), None, transport=transport)
 
 
 @atexit.register

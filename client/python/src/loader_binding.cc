@@ -192,13 +192,19 @@ class NativeCluster {
                      [address, options] { return Client::Connect(address, options); })));
   }
 
-  static std::unique_ptr<NativeCluster> Local(size_t workers, const std::string& transport) {
+  static std::unique_ptr<NativeCluster> Local(size_t workers, const std::string& transport,
+                                              const std::string& udf, const std::string& python,
+                                              const std::vector<std::string>& path) {
     NoteGrpcUse();
     LogWarningsOnly();
     std::unique_ptr<EmbeddedCluster> cluster =
-        ValueOrRaise(RunInterruptibly([workers, catalog = SharedCatalog()] {
+        ValueOrRaise(RunInterruptibly([workers, udf, python, path, catalog = SharedCatalog()] {
           EmbeddedOptions options;
           options.workers = workers;
+          options.worker.udf = udf;
+          options.worker.udf_python = python;
+          options.worker.udf_path = path;
+          options.worker.udf_output = LogLevel::kWarning;  // what they print is for this terminal
           return EmbeddedCluster::Start(options, catalog);
         }));
     ClientOptions client_options;
