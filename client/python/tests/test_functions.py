@@ -164,7 +164,8 @@ def test_a_killed_process_leaves_nothing_behind():
                "    for row in cluster.stream(hr.range(30, bytes=8).select(['index']).map(f.hangs, timeout=600)): pass\n")
     process = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(__file__), stderr=subprocess.PIPE)
     try:
-        children = wait_for(lambda: python_children(process.pid))
+        children = wait_for(lambda: process.poll() is not None or python_children(process.pid))
+        assert process.poll() is None, process.stderr.read()
     finally:
         process.kill()
         process.wait(10)
