@@ -101,6 +101,7 @@ EngineStep StagedTask::MakeStep(const Node& node, StepTally& tally) const {
   }
   step.context.batches_in = node.batches_in;
   step.context.functions = deps_.functions;
+  step.context.files = deps_.files.get();
   step.where = node.Where();
   step.label = node.Label();
   step.tally = &tally;

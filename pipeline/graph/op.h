@@ -19,6 +19,7 @@
 
 namespace headrace {
 
+class FileSystem;    // pipeline/sources
 class FunctionPool;  // pipeline/udf
 
 // What the optimizer and the cost model may assume of a step.
@@ -42,6 +43,7 @@ struct StepContext {
       nullptr;  // runs Python functions; null where there is none (it outlives the task)
   // Of a step whose batches leave the task: where to make them; null: the block's own memory.
   std::shared_ptr<FrameMemory> memory = nullptr;
+  FileSystem* files = nullptr;  // where a step finds files that its parameters name; outlives it
 };
 
 class Op {

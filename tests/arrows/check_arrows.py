@@ -29,7 +29,7 @@ FOLDERS = {
     "pipeline": [
         {""},
         {"audio", "collate", "graph", "imaging", "record", "sources", "video"},
-        {"expression"},
+        {"expression", "tokenizer"},
         {"formats", "udf"},
         {"ops"},
         {"passes"},

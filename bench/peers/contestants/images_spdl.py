@@ -38,7 +38,7 @@ def decode(path):
 
 def collate(frames):
     pixels = spdl.io.to_torch(spdl.io.convert_frames(frames))
-    return (pixels.float() - MEAN) * SCALE
+    return pixels.float().sub_(MEAN).mul_(SCALE)  # in place: a third of the memory traffic
 
 
 def make(args):
