@@ -1,5 +1,8 @@
 """Every file of configs/ loads, and says what the program's defaults are."""
 
+import io
+import tarfile
+
 import pytest
 
 import processes
@@ -18,6 +21,16 @@ def test_there_are_at_least_four_pipelines():
     assert len(PIPELINES) >= 4
 
 
+def make_shard(path, extension, content, records=20):
+    """A WebDataset shard of equal records with labels 0 to 3."""
+    with tarfile.open(path, "w") as tar:
+        for i in range(records):
+            for name, data in ((f"{i:04}.{extension}", content), (f"{i:04}.cls", str(i % 4).encode())):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+
+
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """Stands for demo-data/: a few images, packed both ways, and some JSON Lines."""
@@ -28,6 +41,9 @@ def data(tmp_path_factory):
     datasets.make_images(directory / "tiles", per_class=20)
     processes.run("convert", directory / "tiles", directory / "tiles.tfrecord", "--shards", 2)
     processes.run("convert", directory / "tiles", directory / "tiles.tar", "--shards", 2)
+    golden = processes.SOURCE / "tests/golden/data"
+    make_shard(directory / "speech-0.tar", "wav", (golden / "audio_stereo_s16.wav").read_bytes())
+    make_shard(directory / "clips-0.tar", "webm", (golden / "video_vp9.webm").read_bytes())
     (directory / "qa.jsonl").write_text('{"question": "q", "answer": "a"}\n' * 50)
     return directory.parent
 
