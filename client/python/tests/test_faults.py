@@ -43,6 +43,22 @@ def within(seconds):
     assert took < seconds, f"took {took:.2f} s, {seconds} allowed"
 
 
+def freeze(*roles):
+    """Stops processes; they are stopped when it returns."""
+    for role in roles:
+        role.process.send_signal(signal.SIGSTOP)
+
+    def stopped(pid):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
+
+    for role in roles:
+        processes.wait_for(lambda: stopped(role.process.pid), 5, f"{role.name} to stop")  # noqa: B023
+
+
 # ---- forks
 
 def fork(body):
@@ -350,8 +366,7 @@ def test_closing_the_cluster_closes_its_loaders(cluster):
 
 def test_close_wakes_a_read_in_another_thread(cluster):
     connection = hr.connect(cluster.address)
-    for worker in cluster.workers:
-        worker.process.send_signal(signal.SIGSTOP)  # nothing will come
+    freeze(*cluster.workers)  # nothing will come
     loader = connection.stream(numbers())
     batches = iter(loader)
     errors = []
@@ -377,7 +392,7 @@ def test_close_is_bounded_when_the_dispatcher_is_frozen(cluster, what):
     connection = hr.connect(cluster.address)
     loader = connection.stream(numbers())
     next(iter(loader))
-    cluster.dispatcher.process.send_signal(signal.SIGSTOP)
+    freeze(cluster.dispatcher)
     try:
         time.sleep(1.2)  # a beat is under way
         with within(1.0 + SECONDS):
@@ -429,18 +444,16 @@ INTERRUPTED = """
 def test_ctrl_c_is_answered_within_a_second(cluster, stage):
     """The dispatcher is frozen, so that every call waits; workers are, so that nothing comes."""
     frozen = [cluster.dispatcher, *cluster.workers]
-    stop = lambda: [role.process.send_signal(signal.SIGSTOP) for role in frozen]  # noqa: E731
     if stage == "connect":
-        stop()
+        freeze(*frozen)
     if stage == "next":
-        for worker in cluster.workers:
-            worker.process.send_signal(signal.SIGSTOP)
+        freeze(*cluster.workers)
     trainer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(INTERRUPTED), cluster.address, stage], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert trainer.stdout.readline() == "now\n", trainer.stderr.read()
         if stage in ("stream", "start"):
-            stop()
+            freeze(*frozen)
             trainer.stdin.write("go\n")
             trainer.stdin.flush()
         time.sleep(0.5)
@@ -462,8 +475,7 @@ def test_an_iteration_goes_on_after_ctrl_c(cluster):
     with hr.connect(cluster.address) as connection:
         batches = iter(connection.stream(numbers(), prefetch_bytes=4096))
         got = indices([next(batches)])
-        for worker in cluster.workers:
-            worker.process.send_signal(signal.SIGSTOP)
+        freeze(*cluster.workers)
         threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             for batch in batches:
