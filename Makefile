@@ -31,13 +31,17 @@ wheel: deps  ## build the Python package's wheel into build/wheels and test it i
 deps:
 	@scripts/install-deps.sh
 
-test-asan:  ## unit and end-to-end tests under AddressSanitizer and UBSan
-	@$(MAKE) build PRESET=asan
-	@ASAN_OPTIONS=detect_leaks=1 ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
+# ONLY="transport_test client_test": these alone, and what they link.
+only_targets = $(if $(ONLY),--target $(ONLY))
+only_tests = $(if $(ONLY),-R '^($(shell echo $(ONLY) | tr ' ' '|'))$$')
 
-test-tsan:  ## unit and end-to-end tests under ThreadSanitizer
-	@$(MAKE) build PRESET=tsan
-	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error
+test-asan: deps  ## unit and end-to-end tests under AddressSanitizer and UBSan (ONLY="sync_test ...")
+	@cmake --preset asan > /dev/null && cmake --build --preset asan -j$(JOBS) $(only_targets)
+	@ASAN_OPTIONS=detect_leaks=1 ctest --test-dir build/asan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error $(only_tests)
+
+test-tsan: deps  ## unit and end-to-end tests under ThreadSanitizer (ONLY="sync_test ...")
+	@cmake --preset tsan > /dev/null && cmake --build --preset tsan -j$(JOBS) $(only_targets)
+	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error $(only_tests)
 
 fuzz:  ## build the fuzz targets and run each for FUZZ_SECONDS (default 30)
 	@scripts/fuzz.sh

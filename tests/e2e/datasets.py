@@ -3,6 +3,7 @@ import hashlib
 import json
 import random
 import struct
+import tarfile
 
 import numpy as np
 from PIL import Image
@@ -85,6 +86,12 @@ def read_tfrecord(path):
         at += 16 + length
 
 
+def read_tar(path, field):
+    """What the files of a tar whose name ends in .`field` hold: an independent reader."""
+    with tarfile.open(path) as tar:
+        return [tar.extractfile(member).read() for member in tar if member.isfile() and member.name.endswith("." + field)]
+
+
 def shared_datasets(directory):
     """The real files: a list of Datasets. Empty where this machine has none."""
     shared = processes.shared_data()
@@ -95,6 +102,12 @@ def shared_datasets(directory):
     for path in sorted((shared / "tfrecord").iterdir()):
         out.append(Dataset(f"tfrecord-{path.stem}", {"files": str(path), "format": "tfrecord"}, [], "record",
                            [digest(r) for r in read_tfrecord(path)]))
+    for name, field, records in [("tendata.tar", "ten", 100), ("mpdata.tar", "mp", 100), ("compressed.tar", "txt.gz", 3),
+                                 ("sample.tgz", "png", 90)]:
+        expected = read_tar(shared / "webdataset" / name, field)
+        assert len(expected) == records, f"{name} has {len(expected)} files .{field}"
+        out.append(Dataset(f"webdataset-{name.split('.')[0]}", {"files": str(shared / "webdataset" / name), "format": "webdataset"},
+                           [{"select": [field]}], field, [digest(value) for value in expected]))
     gsm8k = [json.loads(line)["question"].encode() for line in open(shared / "text" / "gsm8k-train.jsonl", "rb")]
     out.append(Dataset("gsm8k", {"files": str(shared / "text" / "gsm8k-train.jsonl"), "format": "jsonl"},
                        [{"json_fields": {"question": "bytes"}}], "question", [digest(q) for q in gsm8k]))
