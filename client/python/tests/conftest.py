@@ -14,5 +14,6 @@ def cluster(tmp_path):
     """A dispatcher and two workers, real processes."""
     import processes
 
-    with processes.Cluster(tmp_path, workers=2, dispatcher_args=("--worker-timeout", "1500ms", "--client-timeout", "3s")) as running:
+    with processes.Cluster(tmp_path, workers=2, dispatcher_args=("--worker-timeout", "1500ms", "--client-timeout", "3s"),
+                           env={"LD_PRELOAD": ""}) as running:
         yield running
