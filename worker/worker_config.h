@@ -17,7 +17,7 @@ struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
   std::string advertise;
-  std::vector<std::string> transports = {"grpc"};
+  std::vector<std::string> transports = {"shm", "grpc"};
   std::string tcp_listen;
   std::string shm_directory;
   ByteCount shm_bytes = GiB(1);

@@ -19,6 +19,9 @@ def run(context):
         ours = statistics.median(rates["headrace"])
         yield {"name": f"{name} frames over grpc", "value": ours / 1e9, "unit": "GB/s",
                "baseline": {"name": "raw ByteBuffer stream", "value": ours / ratio / 1e9}, "target": target}
+    import _shm_views
+
+    yield from _shm_views.run(context)
     if context.peers:
         import versus
 
