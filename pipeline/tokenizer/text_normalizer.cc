@@ -127,8 +127,28 @@ TextNormalizer::Step TextNormalizer::Next(std::string_view text) const {
   return {text.substr(0, bytes), bytes};
 }
 
-void TextNormalizer::Normalize(std::string_view text, std::string& out) const {
+// Bytes at the front that stay as they are, none of them a space.
+size_t TextNormalizer::PlainBytes(std::string_view text) const {
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const auto byte = static_cast<uint8_t>(text[bytes]);
+    if (byte >= 0x80) return bytes == 0 ? 0 : bytes - 1;  // the one before may belong to it
+    if (ascii_[byte] != text[bytes] || byte == ' ') return bytes;
+    ++bytes;
+  }
+  return bytes;
+}
+
+void TextNormalizer::AddSpace(std::string& out, std::vector<uint32_t>& word_starts) const {
+  if (!out.empty() && !out.ends_with(kSpaceMark))
+    word_starts.push_back(static_cast<uint32_t>(out.size()));
+  out += space_;
+}
+
+void TextNormalizer::Normalize(std::string_view text, std::string& out,
+                               std::vector<uint32_t>& word_starts) const {
   out.clear();
+  word_starts.clear();
   if (collapse_) {
     while (!text.empty()) {
       const Step step = Next(text);
@@ -140,18 +160,17 @@ void TextNormalizer::Normalize(std::string_view text, std::string& out) const {
   if (add_prefix_ && !suffix_) out += space_;
   bool after_space = collapse_;
   for (size_t at = 0; at < text.size();) {
-    const auto byte = static_cast<uint8_t>(text[at]);
+    if (const size_t plain = PlainBytes(text.substr(at)); plain > 0) {
+      out.append(text, at, plain);
+      at += plain;
+      after_space = false;
+      continue;
+    }
     const bool alone = at + 1 == text.size() || static_cast<uint8_t>(text[at + 1]) < 0x80;
-    if (byte < 0x80 && alone && ascii_[byte] != 0) {
-      const char c = ascii_[byte];
+    if (text[at] == ' ' && alone && ascii_[' '] == ' ') {
       ++at;
-      if (c != ' ') {
-        out.push_back(c);
-        after_space = false;
-      } else if (!after_space) {
-        out += space_;
-        after_space = collapse_;
-      }
+      if (!after_space) AddSpace(out, word_starts);
+      after_space = collapse_;
       continue;
     }
     Step step = Next(text.substr(at));
@@ -160,7 +179,7 @@ void TextNormalizer::Normalize(std::string_view text, std::string& out) const {
     if (step.to.empty()) continue;
     for (const char c : step.to) {
       if (c == ' ') {
-        out += space_;
+        AddSpace(out, word_starts);
       } else {
         out.push_back(c);
       }
@@ -169,6 +188,7 @@ void TextNormalizer::Normalize(std::string_view text, std::string& out) const {
   }
   if (collapse_) {
     while (out.ends_with(space_)) out.resize(out.size() - space_.size());
+    while (!word_starts.empty() && word_starts.back() >= out.size()) word_starts.pop_back();
   }
   if (add_prefix_ && suffix_) out += space_;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/tokenizer/piece_trie.h"
@@ -23,8 +24,9 @@ class TextNormalizer {
   // DATA_LOSS for a damaged character map.
   static absl::StatusOr<TextNormalizer> Create(const SentenceModel& model);
 
-  // `out` is replaced.
-  void Normalize(std::string_view text, std::string& out) const;
+  // `out` is replaced, and so is `word_starts`: where in `out` a space became a mark behind
+  // something else than a mark. (A mark that the text itself holds begins no word here.)
+  void Normalize(std::string_view text, std::string& out, std::vector<uint32_t>& word_starts) const;
 
  private:
   struct Step {  // what the first characters of a text become
@@ -34,6 +36,8 @@ class TextNormalizer {
 
   TextNormalizer() = default;
   void IndexAscii();
+  size_t PlainBytes(std::string_view text) const;
+  void AddSpace(std::string& out, std::vector<uint32_t>& word_starts) const;
   uint32_t Unit(size_t at) const;
   bool Follow(uint32_t& node, char byte) const;
   Step Next(std::string_view text) const;

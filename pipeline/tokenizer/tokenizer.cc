@@ -19,14 +19,6 @@ bool HoldsAWordStart(std::string_view text) {
   return false;
 }
 
-// Bytes of the first word: up to a space mark behind something else.
-size_t WordBytes(std::string_view text) {
-  size_t at = 0;
-  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
-  const size_t end = text.find(kSpaceMark, at);
-  return end == std::string_view::npos ? text.size() : end;
-}
-
 // By how much the sums of two cuts of a word may be off because of what stands before it: half a
 // unit in the last place for each piece; and as much again for what is not counted here.
 float RoundingError(size_t bytes, float sum) {
@@ -102,14 +94,27 @@ WordCache::Word Tokenizer::Cut(std::string_view part, float before, Scratch& scr
 }
 
 void Tokenizer::Encode(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const {
-  normalizer_.Normalize(text, scratch.normalized_);
+  normalizer_.Normalize(text, scratch.normalized_, scratch.word_starts_);
+  const std::string_view all = scratch.normalized_;
+  if (!by_word_) scratch.word_starts_.clear();
+  scratch.word_starts_.push_back(static_cast<uint32_t>(all.size()));
+  scratch.hashes_.clear();
+  size_t begin = 0;
+  for (const size_t end : scratch.word_starts_) {
+    const std::string_view part = all.substr(begin, end - begin);
+    const bool kept = part.size() <= WordCache::kMaxWordBytes;
+    scratch.hashes_.push_back(kept ? XXH3_64bits(part.data(), part.size()) : 0);
+    scratch.words_.Prefetch(scratch.hashes_.back());
+    begin = end;
+  }
   const size_t first = ids.size();
   float sum = 0;  // of the scores of all pieces so far
-  for (std::string_view rest = scratch.normalized_; !rest.empty();) {
-    const std::string_view part = by_word_ ? rest.substr(0, WordBytes(rest)) : rest;
-    rest.remove_prefix(part.size());
+  begin = 0;
+  for (size_t word = 0; word < scratch.hashes_.size(); ++word) {
+    const std::string_view part = all.substr(begin, scratch.word_starts_[word] - begin);
+    const uint64_t hash = scratch.hashes_[word];
     const bool kept = part.size() <= WordCache::kMaxWordBytes;
-    const uint64_t hash = kept ? XXH3_64bits(part.data(), part.size()) : 0;
+    begin = scratch.word_starts_[word];
     WordCache::Word cut = kept ? scratch.words_.Find(part, hash) : WordCache::Word();
     const bool found = !cut.ids.empty();
     if (!found || cut.lead <= RoundingError(part.size(), sum)) {

@@ -23,6 +23,8 @@ class Tokenizer {
   class Scratch {
     friend class Tokenizer;
     std::string normalized_;
+    std::vector<uint32_t> word_starts_;
+    std::vector<uint64_t> hashes_;  // of the words
     UnigramSegmenter unigram_;
     BpeSegmenter bpe_;
     std::vector<Segment> segments_;

@@ -1,5 +1,6 @@
 #include "pipeline/tokenizer/word_cache.h"
 
+#include <bit>
 #include <utility>
 
 namespace headrace {
@@ -8,14 +9,12 @@ void WordCache::Clear(size_t slots) {
   slots_.assign(slots, {});
   mask_ = slots - 1;
   words_ = 0;
-  text_.clear();
-  ids_.clear();
-  scores_.clear();
+  items_.clear();
 }
 
 void WordCache::Place(const Slot& slot) {
   size_t at = slot.hash & mask_;
-  while (slots_[at].ids_size != 0) at = (at + 1) & mask_;
+  while (slots_[at].ids != 0) at = (at + 1) & mask_;
   slots_[at] = slot;
 }
 
@@ -26,20 +25,20 @@ void WordCache::Add(std::string_view word, uint64_t hash, const Word& cut) {
     std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     mask_ = slots_.size() - 1;
     for (const Slot& slot : old) {
-      if (slot.ids_size != 0) Place(slot);
+      if (slot.ids != 0) Place(slot);
     }
   }
   Place({.hash = hash,
-         .text = static_cast<uint32_t>(text_.size()),
-         .ids = static_cast<uint32_t>(ids_.size()),
-         .scores = static_cast<uint32_t>(scores_.size()),
+         .items = static_cast<uint32_t>(items_.size()),
          .lead = cut.lead,
-         .text_size = static_cast<uint16_t>(word.size()),
-         .ids_size = static_cast<uint16_t>(cut.ids.size()),
-         .scores_size = static_cast<uint16_t>(cut.scores.size())});
-  text_ += word;
-  ids_.insert(ids_.end(), cut.ids.begin(), cut.ids.end());
-  scores_.insert(scores_.end(), cut.scores.begin(), cut.scores.end());
+         .bytes = static_cast<uint16_t>(word.size()),
+         .ids = static_cast<uint16_t>(cut.ids.size()),
+         .scores = static_cast<uint16_t>(cut.scores.size())});
+  const size_t text = items_.size() + cut.ids.size() + cut.scores.size();
+  for (const int32_t id : cut.ids) items_.push_back(std::bit_cast<uint32_t>(id));
+  for (const float score : cut.scores) items_.push_back(std::bit_cast<uint32_t>(score));
+  items_.resize(text + (word.size() + 3) / 4);
+  std::memcpy(items_.data() + text, word.data(), word.size());
   ++words_;
 }
 

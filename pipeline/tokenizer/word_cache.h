@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,15 +23,21 @@ class WordCache {
 
   WordCache() { Clear(1 << 10); }
 
+  // Find(hash) will come soon: a table of some megabytes is not in the nearest cache.
+  void Prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
   // Valid until the next Add.
   Word Find(std::string_view word, uint64_t hash) const {
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
-      if (slot.ids_size == 0) return {};
-      if (slot.hash == hash && word == std::string_view(text_.data() + slot.text, slot.text_size))
-        return {{ids_.data() + slot.ids, slot.ids_size},
-                {scores_.data() + slot.scores, slot.scores_size},
-                slot.lead};
+      if (slot.ids == 0) return {};
+      if (slot.hash != hash || slot.bytes != word.size()) continue;
+      const uint32_t* ids = items_.data() + slot.items;
+      const uint32_t* scores = ids + slot.ids;
+      if (!Same(word.data(), reinterpret_cast<const char*>(scores + slot.scores), word.size()))
+        continue;
+      return {{reinterpret_cast<const int32_t*>(ids), slot.ids},
+              {reinterpret_cast<const float*>(scores), slot.scores},
+              slot.lead};
     }
   }
   // A word that Find did not find, of at most kMaxWordBytes; one without ids is not kept.
@@ -40,21 +46,30 @@ class WordCache {
  private:
   struct Slot {
     uint64_t hash = 0;
-    uint32_t text = 0;  // where in text_
-    uint32_t ids = 0;
-    uint32_t scores = 0;
+    uint32_t items = 0;  // where in items_: ids, scores, text
     float lead = 0;
-    uint16_t text_size = 0;
-    uint16_t ids_size = 0;  // 0: empty slot
-    uint16_t scores_size = 0;
+    uint16_t bytes = 0;
+    uint16_t ids = 0;  // 0: empty slot
+    uint16_t scores = 0;
   };
+  // memcmp for a few bytes, without the call.
+  static bool Same(const char* a, const char* b, size_t bytes) {
+    uint64_t x = 0, y = 0;
+    for (; bytes > 8; bytes -= 8, a += 8, b += 8) {
+      std::memcpy(&x, a, 8);
+      std::memcpy(&y, b, 8);
+      if (x != y) return false;
+    }
+    for (size_t i = 0; i < bytes; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
   void Clear(size_t slots);
   void Place(const Slot& slot);
 
   std::vector<Slot> slots_;
-  std::string text_;
-  std::vector<int32_t> ids_;
-  std::vector<float> scores_;
+  std::vector<uint32_t> items_;
   size_t mask_ = 0;
   size_t words_ = 0;
 };
