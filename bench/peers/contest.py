@@ -161,7 +161,10 @@ def compete(context, contestants, rounds):
 def rows(name, unit, ours, peers, targets, key="records"):
     """A row per peer: Headrace's rate against its; the ratio is the median over rounds of the ratio within a round."""
     if ours.failure or not ours.rounds:
-        raise SystemExit(f"{name}: Headrace itself could not run: {ours.failure} ({ours.log})")
+        for peer in peers:
+            yield {"name": name, "value": 0.0, "unit": unit, "target": targets.get(peer.name), "baseline": {"name": peer.name, "value": None},
+                   "failure": f"Headrace itself: {ours.failure or 'no round'}"}
+        return
     ours_rates = ours.rates(key)
     for peer in peers:
         row = {"name": name, "value": statistics.median(ours_rates), "unit": unit, "target": targets.get(peer.name),
