@@ -31,7 +31,7 @@ absl::Status ResampleAudio(const float* in, int64_t frames, int64_t channels, in
       soxr_oneshot(static_cast<double>(from_rate), static_cast<double>(to_rate),
                    static_cast<unsigned>(channels), in, static_cast<size_t>(frames), nullptr, out,
                    static_cast<size_t>(wanted), &made, &types, &quality, &one_thread);
-  if (error != nullptr) return ResourceExhausted("libsoxr: {}", error);
+  if (error != nullptr) return InvalidArgument("libsoxr: {}", error);
   // It rounds to the nearest frame where we round up.
   std::fill(out + static_cast<int64_t>(made) * channels, out + wanted * channels, 0.0f);
   return absl::OkStatus();

@@ -19,8 +19,8 @@ absl::Status CheckSampleRate(int64_t rate);
 // Frames that come out of `frames`: the length in seconds stays, rounded up.
 int64_t ResampledFrames(int64_t frames, int64_t from_rate, int64_t to_rate);
 
-// `out` has room for ResampledFrames() of `channels` interleaved channels. RESOURCE_EXHAUSTED where
-// libsoxr finds no memory.
+// `out` has room for ResampledFrames() of `channels` interleaved channels. INVALID_ARGUMENT where
+// libsoxr cannot do it.
 absl::Status ResampleAudio(const float* in, int64_t frames, int64_t channels, int64_t from_rate,
                            int64_t to_rate, float* out);
 

@@ -33,7 +33,10 @@ class PadTo final : public StatelessOp {
                              field.shape.ToString(), target_.rank());
     }
     item_bytes_ = ItemSize(field.dtype);
-    HR_ASSIGN_OR_RETURN(pad_, MakePadItem(params_.value, field.dtype));
+    const absl::StatusOr<PadItem> pad = MakePadItem(params_.value, field.dtype);
+    if (!pad.ok())
+      return InvalidArgument("value: {} does not fit {}", params_.value, Name(field.dtype));
+    pad_ = *pad;
     Schema out = input;
     Shape& shape = out[at_].shape;
     if (!shape.has_rank()) {

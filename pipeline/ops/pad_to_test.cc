@@ -63,7 +63,7 @@ TEST(PadToTest, WhatCannotBeIsRefusedWithWords) {
   EXPECT_EQ(MessageOf(Build("pad_to", To({2}), Numbers32({3}))),
             "field 'x' is [3], which is longer than [2]; cut it first with crop_to");
   EXPECT_EQ(MessageOf(Build("pad_to", To({2}).Set("value", 0.5), Numbers32({-1}))),
-            "pad_value 0.5 does not fit int32");
+            "value: 0.5 does not fit int32");
   EXPECT_EQ(MessageOf(Build("pad_to", To({2}).Set("align", "random"), Numbers32({-1}))),
             "align: expected start, center or end, got 'random'");
   EXPECT_EQ(MessageOf(Build("pad_to", To({}), Numbers32({-1}))),

@@ -57,6 +57,10 @@ class RandomErasing final : public StatelessOp {
           "chw",
           params_.field, Name(dtype_), field.shape.ToString(), kName);
     }
+    for (double v : params_.value) {
+      if (dtype_ == DType::kUInt8 && !(v >= 0 && v <= 255))
+        return InvalidArgument("value: {} is no level of uint8 (0 to 255)", v);
+    }
     const int64_t channels = field.shape[chw_ ? 0 : 2];
     if (channels != Shape::kDynamic) {
       HR_RETURN_IF_ERROR(CheckValues(channels, field.shape));

@@ -128,6 +128,8 @@ TEST(RandomErasingTest, WhatCannotBeIsRefusedWithWords) {
   EXPECT_EQ(message(Params(kErase).Set("layout", "chw"), Schema({{"image", DType::kInt64, {}}})),
             "field 'image' is int64 []; random_erasing takes uint8 or float32 [channels, height, "
             "width] with layout: chw");
+  EXPECT_EQ(message(Params(kErase).Set("value", 256.0)),
+            "value: 256 is no level of uint8 (0 to 255)");
   EXPECT_EQ(message(Params(kErase).Set("layout", "nchw")),
             "layout: expected 'hwc' or 'chw', got 'nchw'");
   EXPECT_THAT(message(Params(kErase).Set("scale", std::vector<double>{0.5, 0.1})),
