@@ -1,4 +1,5 @@
 """Python functions as steps: what they compute, and that nothing they do harms more than its record."""
+import json
 import os
 import re
 import subprocess
@@ -192,3 +193,18 @@ def wait_for(condition, seconds=20):
             return value
         pause.wait(0.05)
     raise AssertionError("nothing came within the time")
+
+
+def test_the_command_line_runs_functions_where_it_is_told_to(tmp_path):
+    headrace = os.path.join(os.environ["HEADRACE_BUILD_DIR"], "cli", "headrace")
+    pipeline = tmp_path / "p.yaml"
+    pipeline.write_text(records().map(f.double).batch(4).to_yaml())
+    off = subprocess.run([headrace, "run", pipeline], capture_output=True, text=True, timeout=60)
+    assert off.returncode == 1 and "udf: import" in off.stderr
+    allowed = ["--udf", "import", "--udf-python", sys.executable, "--udf-path", os.path.dirname(__file__)]
+    done = subprocess.run([headrace, "run", pipeline, "--workers", "2", "--output", "json", *allowed], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["epochs"][0]["records"] == RECORDS
+    explained = subprocess.run([headrace, "explain", pipeline, *allowed], capture_output=True, text=True, timeout=60)
+    assert "subprocess" in explained.stdout and "measured on" in explained.stdout
