@@ -101,6 +101,8 @@ class Function:
         self.names = [name for name, _ in spec["inputs"]]
         self.dtypes = [_dtype(dtype, name) for name, dtype in spec["inputs"]]
         self.outputs = [Output(*o) for o in spec["outputs"]]
+        self.returned = {o.name for o in self.outputs}
+        self.words = struct.Struct(f"<{HEADER_WORDS + COLUMN_WORDS * len(self.names)}q")
         # Where the input of the same name and type stands: a value that is handed back as it was is not copied.
         types = {name: (i, dtype) for i, (name, dtype) in enumerate(spec["inputs"])}
         self.same = [types[o.name][0] if types.get(o.name, (0, ""))[1] == o.type_name else None for o in self.outputs]
@@ -228,7 +230,7 @@ class Function:
             return status, [], [], sum(status)
         values = [UNCHANGED if s is not None and result[o.name] is arguments[s] else v
                   for o, s, v in zip(self.outputs, self.same, checked)]
-        return [1] * rows, [], values, rows
+        return 1, [], values, rows  # for all rows
 
     def check_condition(self, result):
         if isinstance(result, (bool, np_bool)):
@@ -238,7 +240,7 @@ class Function:
     def check_fields(self, result):
         if not isinstance(result, dict):
             raise Refused(f"returned a {type(result).__name__}; it must be a dict of the fields {', '.join(o.name for o in self.outputs)}")
-        if len(result) != len(self.outputs) or any(o.name not in result for o in self.outputs):
+        if result.keys() != self.returned:
             names = [o.name for o in self.outputs]
             missing = [n for n in names if n not in result]
             extra = [str(n) for n in result if n not in names]
@@ -289,8 +291,7 @@ class Function:
     def block(self, request, answer, sequence):
         """Works on the request in `request`, writes the answer."""
         started = _cpu()
-        header = struct.unpack_from("<2q", request)
-        words = struct.unpack_from(f"<{HEADER_WORDS + COLUMN_WORDS * header[1]}q", request)
+        words = self.words.unpack_from(request)
         answer.start(sequence, len(self.outputs))
         status, errors, values, rows_out = self.run(words, request, answer)
         try:

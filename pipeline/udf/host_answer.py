@@ -47,10 +47,7 @@ class Answer:
         return at
 
     def column(self, index, *words):
-        at = HEADER_WORDS + COLUMN_WORDS * index
-        for value in words:
-            self.words[at] = value
-            at += 1
+        struct.pack_into(f"<{len(words)}q", self.memory, 8 * (HEADER_WORDS + COLUMN_WORDS * index), *words)
 
     def dims(self, shapes):
         rows = np_zeros((len(shapes), DIMS_WORDS), np_int64)
@@ -111,15 +108,18 @@ class Answer:
             self.column(index, RAGGED, 0, 0, 0, 0, 0, 0, 0, data_at, int(offsets[-1]), offsets_at, self.dims(shapes), len(flat))
 
     def finish(self, rows, rows_out, columns, status, errors, cpu):
-        status_at = self.int64s(status)
-        texts = [e.encode(errors="replace") for e in errors]
+        status_at = self.take(8 * rows)
+        self.array((rows,), np_int64, status_at)[:] = status
+        offsets_at = data_at = 0
         offsets = [0]
-        for text in texts:
-            offsets.append(offsets[-1] + len(text))
-        offsets_at = self.int64s(offsets)
-        data_at = self.blob(b"".join(texts))
-        struct.pack_into("<11q", self.memory, 0, 1, rows, rows_out, columns, status_at, len(texts), offsets_at, data_at, offsets[-1],
-                         _cpu() - cpu, self.at)
+        if errors:
+            texts = [e.encode(errors="replace") for e in errors]
+            for text in texts:
+                offsets.append(offsets[-1] + len(text))
+            offsets_at = self.int64s(offsets)
+            data_at = self.blob(b"".join(texts))
+        _answer_head.pack_into(self.memory, 0, 1, rows, rows_out, columns, status_at, len(errors), offsets_at, data_at, offsets[-1],
+                               _cpu() - cpu, self.at)
 
 
 class Request:

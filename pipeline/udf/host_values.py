@@ -20,6 +20,7 @@ SEQUENCE_AT, PROGRESS_AT = 14, 15
 MAX_ERROR = 1000
 
 _message = struct.Struct("<4q")
+_answer_head = struct.Struct("<11q")
 _read, _write, _exit, _getpid = os.read, os.write, os._exit, os.getpid
 _cpu = time.process_time_ns
 _me = os.getpid()
