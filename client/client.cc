@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/auth_token.h"
 #include "common/clock.h"
 #include "common/status.h"
 #include "rpc/channels.h"
@@ -25,6 +26,11 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   RegisterAll_transports(*drivers);
   NegotiationOptions negotiation;
   negotiation.transport = options.transport;
+  negotiation.connect.tls = options.tls;
+  if (!options.token_file.empty()) {
+    HR_ASSIGN_OR_RETURN(const BearerToken token, BearerToken::Load(options.token_file));
+    negotiation.connect.token = token.HeaderValue();
+  }
   HR_ASSIGN_OR_RETURN(std::unique_ptr<FrameConnector> connector,
                       MakeNegotiatingConnector(std::move(drivers), negotiation, RealClock()));
   std::unique_ptr<Client> client(new Client(address, options, std::move(connector)));

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "headrace/v1/dispatcher.pb.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
 
@@ -16,6 +17,9 @@ struct ClientOptions {
   absl::Duration outage_timeout = absl::Minutes(10);
   // How frames come: "auto" (the best that each worker offers), or a transport's name to force it.
   std::string transport = "auto";
+  // What workers are shown and checked by, where their config asks for it.
+  std::string token_file;
+  TlsFiles tls;
 };
 
 struct StreamOptions {

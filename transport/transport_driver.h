@@ -13,17 +13,9 @@
 #include "absl/status/statusor.h"
 #include "transport/frame_connector.h"
 #include "transport/frame_stream.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
-
-// PEM files. A server without `ca` asks clients for no certificate; a client without it trusts the
-// system's authorities. All empty: plain text.
-struct TlsFiles {
-  std::string cert;  // own certificate, with its chain
-  std::string key;   // its private key
-  std::string ca;    // authorities that peers' certificates are checked by
-  bool empty() const { return cert.empty() && key.empty() && ca.empty(); }
-};
 
 // What a worker says to every driver; each takes what concerns it.
 struct TransportServeOptions {
@@ -34,6 +26,13 @@ struct TransportServeOptions {
   // Of shm: shared memory at most, and where its socket lies (empty: the kernel's abstract space).
   size_t shm_bytes = size_t{1} << 30;
   std::string shm_directory;
+  // What clients must show ("Bearer ..."); empty: nothing.
+  std::string token = {};
+  TlsFiles tls = {};
+  // auto, none, lz4 or zstd; drivers that never compress ignore it.
+  std::string compression = "auto";
+  // Over each frame, where nothing else guards it.
+  bool checksums = true;
 };
 
 // What a client says to every driver.
@@ -42,6 +41,8 @@ struct TransportConnectOptions {
   size_t max_frame_bytes = kDefaultMaxFrameBytes;
   // Received memory kept for the next frames.
   size_t pooled_bytes = size_t{64} << 20;
+  std::string token = {};  // shown to workers ("Bearer ..."); empty: none
+  TlsFiles tls = {};
 };
 
 // Stateless and thread-safe. Both calls may read files (certificates) and start threads.

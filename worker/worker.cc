@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/auth_token.h"
 #include "common/logging/logging.h"
 #include "common/net_address.h"
 #include "common/status.h"
@@ -78,9 +79,17 @@ absl::Status Worker::Listen() {
   HR_ASSIGN_OR_RETURN(const NetAddress listen, ParseNetAddress(config_.listen));
   for (const std::string& name : config_.transports)
     HR_RETURN_IF_ERROR(Annotate(drivers.Check(name), "transports"));
+  TransportServeOptions common;
+  common.compression = config_.compression;
+  common.checksums = config_.checksums;
+  common.tls = config_.tls;
+  if (!config_.token_file.empty()) {
+    HR_ASSIGN_OR_RETURN(const BearerToken token, BearerToken::Load(config_.token_file));
+    common.token = token.HeaderValue();
+  }
   absl::Status missing = InvalidArgument("transports: name at least one");
   for (const std::string& name : config_.transports) {
-    TransportServeOptions options;
+    TransportServeOptions options = common;
     options.listen = config_.listen;
     options.shm_bytes = static_cast<size_t>(config_.shm_bytes.value);
     options.shm_directory = config_.shm_directory;

@@ -6,6 +6,13 @@ namespace headrace {
 
 ConfigSpec<WorkerConfig> WorkerConfigSpec() {
   using C = WorkerConfig;
+  ConfigSpec<TlsFiles> tls;
+  tls.Field("cert", &TlsFiles::cert, "PEM file of the worker's certificate, with its chain")
+      .Field("key", &TlsFiles::key, "PEM file of its private key")
+      .Field(
+          "ca", &TlsFiles::ca,
+          "PEM file of the authorities that clients' certificates are checked by; empty: clients "
+          "need none");
   ConfigSpec<C> spec("worker");
   spec.Field("dispatcher", &C::dispatcher, "the dispatcher's address, host:port or unix:/path")
       .Field("listen", &C::listen, "address:port to serve batches on; port 0 takes any free one")
@@ -22,6 +29,15 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
       .Field("shm_directory", &C::shm_directory,
              "where the socket of the transport shm lies; empty: in the kernel's abstract space, "
              "for clients in this network namespace")
+      .Field("compression", &C::compression,
+             "of batches on their way, by the transport tcp: auto compresses where it measures "
+             "that the network is slower than that",
+             OneOf({"auto", "none", "lz4", "zstd"}))
+      .Field("checksums", &C::checksums,
+             "the transport tcp guards every batch by xxh3, unless TLS does anyway")
+      .Field("token_file", &C::token_file,
+             "file with the token that clients must show; empty: none is asked for")
+      .Section("tls", &C::tls, tls, "certificates of the transports tcp and grpc; none: plain text")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("compute_threads", &C::compute_threads, "threads that run steps; 0: one per core",
              Between(0, 1024))

@@ -10,6 +10,7 @@
 #include "common/config/config.h"
 #include "common/logging/logging.h"
 #include "pipeline/udf/function_pool.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
 
@@ -17,10 +18,14 @@ struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
   std::string advertise;
-  std::vector<std::string> transports = {"shm", "grpc"};
+  std::vector<std::string> transports = {"tcp", "grpc"};
   std::string tcp_listen;
   std::string shm_directory;
   ByteCount shm_bytes = GiB(1);
+  std::string compression = "auto";
+  bool checksums = true;
+  std::string token_file;
+  TlsFiles tls;
   std::string metrics_listen;
   int64_t compute_threads = 0;
   int64_t io_threads = 4;

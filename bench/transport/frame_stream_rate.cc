@@ -11,6 +11,8 @@
 #include "element/frame_writer.h"
 #include "transport/grpc/grpc_frame_connector.h"
 #include "transport/grpc/grpc_frame_server.h"
+#include "transport/tcp/tcp_frame_connector.h"
+#include "transport/tcp/tcp_frame_server.h"
 
 namespace headrace {
 namespace {
@@ -77,21 +79,30 @@ class Counter final : public FrameReceiver {
 
 }  // namespace
 
-absl::StatusOr<double> FrameStreamBytesPerSecond(size_t payload_bytes, size_t frames) {
-  Sender sender(payload_bytes, frames);
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<FrameServer> server, StartGrpcFrameServer({}, sender));
-  std::unique_ptr<FrameConnector> connector = MakeGrpcFrameConnector();
+absl::StatusOr<double> FrameStreamBytesPerSecond(const RateOptions& options) {
+  Sender sender(options.payload_bytes, options.frames);
+  std::unique_ptr<FrameServer> server;
+  std::unique_ptr<FrameConnector> connector;
+  if (options.transport == "tcp") {
+    TcpFrameServerOptions serving;
+    serving.checksums = options.checksums;
+    HR_ASSIGN_OR_RETURN(server, StartTcpFrameServer(serving, sender));
+    HR_ASSIGN_OR_RETURN(connector, MakeTcpFrameConnector());
+  } else {
+    HR_ASSIGN_OR_RETURN(server, StartGrpcFrameServer({}, sender));
+    connector = MakeGrpcFrameConnector();
+  }
   auto counter = std::make_shared<Counter>();
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<IncomingFrames> stream = connector->Open(server->address(), {}, 0, counter);
   counter->stream_ = stream.get();
   stream->Grant(kWindow);
   if (!counter->done_.WaitForNotificationWithTimeout(absl::Seconds(60))) {
-    return DeadlineExceeded("{} frames did not arrive within a minute", frames);
+    return DeadlineExceeded("{} frames did not arrive within a minute", options.frames);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   HR_RETURN_IF_ERROR(counter->status_);
-  if (counter->bytes_ < payload_bytes * frames) return DataLoss("frames were lost");
+  if (counter->bytes_ < options.payload_bytes * options.frames) return DataLoss("frames were lost");
   return static_cast<double>(counter->bytes_) / seconds.count();
 }
 

@@ -1,14 +1,21 @@
-// Frames of a stated size through Headrace's own gRPC transport over loopback: credit, aligned
+// Frames of a stated size through one of Headrace's transports over loopback: credit, aligned
 // receive buffers, header checks.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/statusor.h"
 
 namespace headrace {
 
+struct RateOptions {
+  std::string transport = "grpc";  // or "tcp"
+  bool checksums = true;           // tcp only
+  size_t payload_bytes = size_t{1} << 20;
+  size_t frames = 2000;
+};
 // Bytes per second, headers included.
-absl::StatusOr<double> FrameStreamBytesPerSecond(size_t payload_bytes, size_t frames);
+absl::StatusOr<double> FrameStreamBytesPerSecond(const RateOptions& options);
 
 }  // namespace headrace

@@ -1,4 +1,5 @@
-// bench_transport --repeats N --size BYTES --frames N: the two rates, interleaved, as JSON
+// bench_transport [--transport grpc|tcp] --repeats N --size BYTES --frames N: the two rates,
+// interleaved, as JSON
 // {"headrace": [..], "raw": [..]} in bytes/s. The first pair is warm-up and is dropped.
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -6,21 +7,25 @@
 
 #include "bench/transport/frame_stream_rate.h"
 #include "bench/transport/raw_stream.h"
+#include "bench/transport/raw_tcp.h"
 
 int main(int argc, char** argv) {
   size_t repeats = 7;
-  size_t size = 1 << 20;
-  size_t frames = 2000;
-  CLI::App app("frames over gRPC next to a raw stream");
+  headrace::RateOptions options;
+  CLI::App app("frames over a transport next to what it is made of");
+  app.add_option("--transport", options.transport)->check(CLI::IsMember({"grpc", "tcp"}));
+  app.add_flag("!--no-checksums", options.checksums);
   app.add_option("--repeats", repeats);
-  app.add_option("--size", size);
-  app.add_option("--frames", frames);
+  app.add_option("--size", options.payload_bytes);
+  app.add_option("--frames", options.frames);
   CLI11_PARSE(app, argc, argv);
 
   nlohmann::json out = {{"headrace", nlohmann::json::array()}, {"raw", nlohmann::json::array()}};
   for (size_t i = 0; i <= repeats; ++i) {
-    const auto ours = headrace::FrameStreamBytesPerSecond(size, frames);
-    const auto raw = headrace::RawStreamBytesPerSecond(size, frames);
+    const auto ours = headrace::FrameStreamBytesPerSecond(options);
+    const auto raw = options.transport == "grpc"
+                         ? headrace::RawStreamBytesPerSecond(options.payload_bytes, options.frames)
+                         : headrace::RawTcpBytesPerSecond(options.payload_bytes, options.frames);
     if (!ours.ok() || !raw.ok()) {
       std::fprintf(stderr, "bench_transport: %s %s\n", ours.status().ToString().c_str(),
                    raw.status().ToString().c_str());

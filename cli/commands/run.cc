@@ -72,6 +72,12 @@ class RunCommand final : public Command {
                    "how batches come: auto (the best that a worker offers), or grpc, tcp, shm")
         ->envname("HEADRACE_TRANSPORT")
         ->capture_default_str();
+    app.add_option("--token-file", client_options_.token_file, "the token that workers ask for")
+        ->envname("HEADRACE_TOKEN_FILE");
+    app.add_option("--tls-ca", client_options_.tls.ca,
+                   "authorities that workers' certificates are checked by, a PEM file");
+    app.add_option("--tls-cert", client_options_.tls.cert, "own certificate, a PEM file");
+    app.add_option("--tls-key", client_options_.tls.key, "its private key, a PEM file");
     app.add_option("--output", output_, "text, or one JSON line")
         ->check(CLI::IsMember({"text", "json"}));
     functions_.Declare(app);

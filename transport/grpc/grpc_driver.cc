@@ -1,10 +1,35 @@
 // The transport "grpc": everywhere, through proxies and service meshes too.
+#include <fstream>
+#include <iterator>
+#include <tuple>
+
+#include "common/status.h"
+#include "grpcpp/grpcpp.h"
 #include "transport/grpc/grpc_frame_connector.h"
 #include "transport/grpc/grpc_frame_server.h"
 #include "transport/transport_driver.h"
 
 namespace headrace {
 namespace {
+
+struct Pem {
+  std::string cert;
+  std::string key;
+  std::string ca;
+};
+
+absl::StatusOr<Pem> ReadPem(const TlsFiles& files) {
+  Pem pem;
+  for (const auto& [path, text, name] :
+       {std::tuple(&files.cert, &pem.cert, "cert"), std::tuple(&files.key, &pem.key, "key"),
+        std::tuple(&files.ca, &pem.ca, "ca")}) {
+    if (path->empty()) continue;
+    std::ifstream file(*path, std::ios::binary);
+    text->assign(std::istreambuf_iterator<char>(file), {});
+    if (!file || text->empty()) return InvalidArgument("tls.{}: {} cannot be read", name, *path);
+  }
+  return pem;
+}
 
 class GrpcTransport final : public TransportDriver {
  public:
@@ -15,6 +40,16 @@ class GrpcTransport final : public TransportDriver {
     GrpcFrameServerOptions own;
     own.address = options.listen;
     own.max_waiting_bytes = options.max_waiting_bytes;
+    own.token = options.token;
+    if (!options.tls.empty()) {
+      HR_ASSIGN_OR_RETURN(const Pem pem, ReadPem(options.tls));
+      grpc::SslServerCredentialsOptions ssl(
+          pem.ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                         : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+      ssl.pem_root_certs = pem.ca;
+      ssl.pem_key_cert_pairs.push_back({pem.key, pem.cert});
+      own.credentials = grpc::SslServerCredentials(ssl);
+    }
     return StartGrpcFrameServer(own, handler);
   }
 
@@ -23,6 +58,11 @@ class GrpcTransport final : public TransportDriver {
     GrpcFrameConnectorOptions own;
     own.max_frame_bytes = options.max_frame_bytes;
     own.pooled_bytes = options.pooled_bytes;
+    own.token = options.token;
+    if (!options.tls.empty()) {
+      HR_ASSIGN_OR_RETURN(const Pem pem, ReadPem(options.tls));
+      own.credentials = grpc::SslCredentials({pem.ca, pem.key, pem.cert});
+    }
     return MakeGrpcFrameConnector(own);
   }
 };

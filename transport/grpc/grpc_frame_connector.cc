@@ -24,9 +24,12 @@ class ReceivingCall;
 // What the streams of a connector share.
 struct Streams {
   explicit Streams(const GrpcFrameConnectorOptions& options)
-      : max_frame_bytes(options.max_frame_bytes), pool(options.pooled_bytes) {}
+      : max_frame_bytes(options.max_frame_bytes),
+        token(options.token),
+        pool(options.pooled_bytes) {}
 
   const size_t max_frame_bytes;
+  const std::string token;
   FramePool pool;
   grpc::CompletionQueue queue;
   absl::Mutex mutex;
@@ -51,6 +54,7 @@ class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
     open_.set_protocol(1);
     credit_ = credit;
     wire_ = std::make_unique<Wire>(std::move(channel));
+    if (!streams_.token.empty()) wire_->context.AddMetadata("authorization", streams_.token);
     wire_->stream = wire_->stub.PrepareCall(&wire_->context, kMethod, &streams_.queue);
     wire_->stream->StartCall(&started_tag_);
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "absl/time/time.h"
 #include "transport/frame_connector.h"
@@ -22,6 +23,8 @@ struct GrpcFrameConnectorOptions {
   int threads = 2;
   // Null: plain text.
   std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
+  // Shown as `authorization`; empty: none.
+  std::string token = {};
 };
 
 std::unique_ptr<FrameConnector> MakeGrpcFrameConnector(

@@ -5,6 +5,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "common/auth_token.h"
 #include "common/status.h"
 #include "grpcpp/grpcpp.h"
 #include "headrace/v1/worker.grpc.pb.h"
@@ -45,6 +46,7 @@ using RawService = v1::Worker::WithRawMethod_StreamFrames<v1::Worker::Service>;
 struct Serving {
   StreamHandler& handler;
   const size_t max_waiting_bytes;
+  const std::string token;
   OpenCount calls;
   RawService service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
@@ -176,6 +178,10 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
     if (!ParseMessage(wire_->read, request)) {
       return EndWith(InvalidArgument("a StreamRequest from {} is not readable", peer_));
     }
+    if (!opened_ && !Admitted()) {
+      return EndWith(absl::UnauthenticatedError(
+          "the worker wants a token, and this is not it: set the client's token_file"));
+    }
     if (!opened_) {
       if (!request.has_open()) {
         return EndWith(InvalidArgument("the first StreamRequest from {} has no `open`", peer_));
@@ -187,6 +193,13 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
     credit_.Grant(request.credit_bytes());
     ++pending_;
     wire_->stream.Read(&wire_->read, &read_tag_);
+  }
+
+  bool Admitted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (serving_.token.empty()) return true;
+    const auto shown = wire_->context.client_metadata().find("authorization");
+    return shown != wire_->context.client_metadata().end() &&
+           ConstantTimeEquals({shown->second.data(), shown->second.size()}, serving_.token);
   }
 
   bool Writable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -307,7 +320,8 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
 class GrpcFrameServer final : public FrameServer {
  public:
   GrpcFrameServer(const GrpcFrameServerOptions& options, StreamHandler& handler)
-      : serving_{handler, options.max_waiting_bytes, {}, {}, nullptr}, address_(options.address) {
+      : serving_{handler, options.max_waiting_bytes, options.token, {}, {}, nullptr},
+        address_(options.address) {
     auto credentials =
         options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials();
     grpc::ServerBuilder builder;

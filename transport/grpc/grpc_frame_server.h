@@ -27,6 +27,8 @@ struct GrpcFrameServerOptions {
   int threads = 2;
   // Null: plain text.
   std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;
+  // The `authorization` that clients must show; empty: none.
+  std::string token = {};
 };
 
 // Starts serving. UNAVAILABLE names the address when it cannot be bound. `handler` must outlive the

@@ -1,8 +1,6 @@
 #include "transport/tcp/codecs.h"
 
 #include <lz4.h>
-#define XXH_STATIC_LINKING_ONLY  // a state that lies on the stack
-#include <xxhash.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -26,15 +24,6 @@ constexpr double kNewest = 0.2;  // weight of a new measurement
 double Blend(double old, double now) { return old == 0 ? now : old + kNewest * (now - old); }
 
 }  // namespace
-
-uint64_t ChecksumOf(const Frame& frame) {
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  XXH3_64bits_update(&state, frame.header.data(), frame.header.size());
-  for (const FrameSlice& slice : frame.payload)
-    XXH3_64bits_update(&state, slice.data, slice.size);
-  return XXH3_64bits_digest(&state);
-}
 
 CodedFrame Compress(Codec codec, const Frame& frame) {
   if (frame.bytes > kMaxCodedBytes) return {};

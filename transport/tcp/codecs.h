@@ -1,4 +1,4 @@
-// Checksums and compression of single frames: xxh3, lz4 and zstd, and when they pay.
+// Compression of single frames: lz4 and zstd, and when it pays.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,6 @@ struct CodedFrame {
 };
 // Larger frames are sent as they are (lz4 counts in ints).
 inline constexpr size_t kMaxCodedBytes = size_t{1} << 30;
-
-// xxh3 over the frame's bytes, before any coding. Thread-safe.
-uint64_t ChecksumOf(const Frame& frame);
 
 // Empty when the result would not be smaller. Thread-safe.
 CodedFrame Compress(Codec codec, const Frame& frame);

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "transport/transport_driver.h"
+#include "transport/tls_files.h"
 
 namespace headrace::tcp {
 

@@ -1,7 +1,5 @@
 #include "transport/tcp/message_reader.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -19,10 +17,8 @@ static_assert(kBufferBytes >= kHeadBytes + kMaxBodyBytes);
 
 }  // namespace
 
-void MessageReader::FreeState::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
-
 MessageReader::MessageReader(const Options& options)
-    : options_(options), buffer_(new std::byte[kBufferBytes]), hash_(XXH3_createState()) {}
+    : options_(options), buffer_(new std::byte[kBufferBytes]) {}
 
 MessageReader::~MessageReader() = default;
 
@@ -99,14 +95,14 @@ absl::Status MessageReader::StartFrame(const MessageHead& head) {
   frame_.head = head;
   frame_.filled = 0;
   in_frame_ = true;
-  XXH3_64bits_reset(hash_.get());
+  hash_.Reset();
   return absl::OkStatus();
 }
 
 // Hashed as it comes, while it is still in the cache.
 void MessageReader::Fill(size_t n) {
   if (checksums_ && frame_.head.codec == Codec::kNone)
-    XXH3_64bits_update(hash_.get(), frame_.memory.get() + frame_.filled, n);
+    hash_.Update(frame_.memory.get() + frame_.filled, n);
   frame_.filled += n;
 }
 
@@ -118,10 +114,10 @@ absl::Status MessageReader::FinishFrame(MessageSink& sink) {
     HR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> plain, options_.pool->Take(head.value));
     HR_RETURN_IF_ERROR(Decompress(head.codec, {frame.data.get(), frame.size},
                                   {plain.get(), static_cast<size_t>(head.value)}));
-    if (checksums_) XXH3_64bits_update(hash_.get(), plain.get(), head.value);
+    if (checksums_) hash_.Update(plain.get(), head.value);
     frame = {std::move(plain), head.value};
   }
-  if (checksums_ && XXH3_64bits_digest(hash_.get()) != head.checksum) {
+  if (checksums_ && hash_.Digest() != head.checksum) {
     return DataLoss("a frame of {} bytes was damaged on its way: its checksum is wrong",
                     head.value);
   }

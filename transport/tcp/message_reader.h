@@ -13,9 +13,8 @@
 #include "absl/status/status.h"
 #include "element/frame.h"
 #include "transport/frame_pool.h"
+#include "transport/tcp/checksum.h"
 #include "transport/tcp/wire_format.h"
-
-struct XXH3_state_s;
 
 namespace headrace::tcp {
 
@@ -66,10 +65,7 @@ class MessageReader {
   size_t end_ = 0;
   bool in_frame_ = false;
   Body frame_;
-  struct FreeState {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, FreeState> hash_;
+  FrameHash hash_;
 };
 
 }  // namespace headrace::tcp

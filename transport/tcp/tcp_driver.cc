@@ -1,4 +1,5 @@
 // The transport "tcp": straight over sockets, TLS when there are certificates.
+#include "common/status.h"
 #include "transport/tcp/tcp_frame_connector.h"
 #include "transport/tcp/tcp_frame_server.h"
 #include "transport/transport_driver.h"
@@ -15,6 +16,10 @@ class TcpTransport final : public TransportDriver {
     TcpFrameServerOptions own;
     own.address = options.listen;
     own.max_waiting_bytes = options.max_waiting_bytes;
+    own.token = options.token;
+    own.tls = options.tls;
+    own.checksums = options.checksums;
+    HR_ASSIGN_OR_RETURN(own.compression, tcp::ParseCompression(options.compression));
     return StartTcpFrameServer(own, handler);
   }
 
@@ -23,6 +28,8 @@ class TcpTransport final : public TransportDriver {
     TcpFrameConnectorOptions own;
     own.max_frame_bytes = options.max_frame_bytes;
     own.pooled_bytes = options.pooled_bytes;
+    own.token = options.token;
+    own.tls = options.tls;
     return MakeTcpFrameConnector(own);
   }
 };

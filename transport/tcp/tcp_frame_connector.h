@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "transport/frame_connector.h"
 #include "transport/tcp/link.h"
-#include "transport/transport_driver.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
 

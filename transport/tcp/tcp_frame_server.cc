@@ -108,6 +108,7 @@ class ServingStream final : public FrameStream,
   bool bye_ = false;
   bool checksums_ = false;
   std::unique_ptr<tcp::CodecChooser> codecs_;
+  tcp::FrameHash hash_;
   size_t measured_bytes_ = 0;  // of the link, without a pause
   absl::Duration measured_time_ = absl::ZeroDuration();
 
@@ -264,7 +265,7 @@ void ServingStream::Queue(Frame frame) {
   MessageHead head;
   head.type = MessageType::kFrame;
   head.size = head.value = frame.bytes;
-  if (checksums_) head.checksum = tcp::ChecksumOf(frame);
+  if (checksums_) head.checksum = hash_.Of(frame);
   const Codec codec = codecs_->Choose(frame.bytes);
   tcp::CodedFrame coded;
   if (codec != Codec::kNone) {

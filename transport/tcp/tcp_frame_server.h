@@ -10,7 +10,7 @@
 #include "transport/frame_stream.h"
 #include "transport/tcp/codecs.h"
 #include "transport/tcp/link.h"
-#include "transport/transport_driver.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
 

@@ -8,8 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "transport/grpc/grpc_frame_connector.h"
-#include "transport/grpc/grpc_frame_server.h"
+#include "transport/transport_driver.h"
 #include "transport/transport_test_peers.h"
 
 extern char** environ;
@@ -18,15 +17,18 @@ namespace headrace {
 namespace {
 
 constexpr char kAddressFile[] = "HEADRACE_KILL_TEST_FD";
+constexpr char kDriver[] = "HEADRACE_KILL_TEST_DRIVER";
 
 // The killed process: this binary again, serving frames without end.
-TEST(GrpcKillTestWorker, ServesUntilItIsKilled) {
+TEST(KillTestWorker, ServesUntilItIsKilled) {
   const char* fd = std::getenv(kAddressFile);
-  if (fd == nullptr) GTEST_SKIP() << "run by GrpcKillTest in a process of its own";
+  if (fd == nullptr) GTEST_SKIP() << "run by KillTest in a process of its own";
   Recording recording;
   TestWorker worker(recording);
   for (int i = 0; i < 100; ++i) worker.Push(1, MarkedFrame(1, 100000));
-  auto server = StartGrpcFrameServer({.address = "127.0.0.1:0"}, worker);
+  TransportRegistry drivers;
+  RegisterAll_transports(drivers);
+  auto server = drivers.Find(std::getenv(kDriver))->Serve({}, worker);
   ASSERT_TRUE(server.ok());
   const std::string address = (*server)->address() + "\n";
   ASSERT_EQ(write(std::atoi(fd), address.data(), address.size()),
@@ -37,15 +39,19 @@ TEST(GrpcKillTestWorker, ServesUntilItIsKilled) {
   }
 }
 
-TEST(GrpcKillTest, AKilledWorkerIsNoticedWhetherIdleOrSending) {
+class KillTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KillTest, AKilledWorkerIsNoticedWhetherIdleOrSending) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const std::string variable = std::string(kAddressFile) + "=" + std::to_string(ends[1]);
   std::vector<char*> environment;
   for (char** e = environ; *e != nullptr; ++e) environment.push_back(*e);
   environment.push_back(const_cast<char*>(variable.c_str()));
+  const std::string driver = std::string(kDriver) + "=" + GetParam();
+  environment.push_back(const_cast<char*>(driver.c_str()));
   environment.push_back(nullptr);
-  std::string filter = "--gtest_filter=GrpcKillTestWorker.*";
+  std::string filter = "--gtest_filter=KillTestWorker.*";
   std::string self = "/proc/self/exe";
   char* arguments[] = {self.data(), filter.data(), nullptr};
   pid_t child = 0;
@@ -57,7 +63,11 @@ TEST(GrpcKillTest, AKilledWorkerIsNoticedWhetherIdleOrSending) {
   ASSERT_FALSE(address.empty());
 
   Recording recording;
-  auto connector = MakeGrpcFrameConnector();
+  TransportRegistry drivers;
+  RegisterAll_transports(drivers);
+  auto made = drivers.Find(GetParam())->MakeConnector({});
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::unique_ptr<FrameConnector> connector = *std::move(made);
   std::vector<std::shared_ptr<TestReceiver>> receivers;
   std::vector<std::unique_ptr<IncomingFrames>> streams;
   for (uint64_t credit :
@@ -83,6 +93,9 @@ TEST(GrpcKillTest, AKilledWorkerIsNoticedWhetherIdleOrSending) {
     EXPECT_EQ(receiver->closed[0].code(), absl::StatusCode::kUnavailable) << receiver->closed[0];
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Drivers, KillTest, ::testing::Values("grpc", "tcp"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace headrace
