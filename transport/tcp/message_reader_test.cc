@@ -48,13 +48,13 @@ std::string Drain(GatherQueue& queue, size_t most) {
     // Half of what was offered, as a socket may.
     size_t offered = 0;
     for (size_t i = 0; i < n; ++i) offered += pieces[i].iov_len;
-    size_t taken = (offered + 1) / 2;
-    queue.Consume(taken);
-    for (size_t i = 0; taken > 0; ++i) {
-      const size_t part = std::min(taken, pieces[i].iov_len);
+    const size_t taken = (offered + 1) / 2;
+    for (size_t i = 0, left = taken; left > 0; ++i) {
+      const size_t part = std::min(left, pieces[i].iov_len);
       wire.append(static_cast<const char*>(pieces[i].iov_base), part);
-      taken -= part;
+      left -= part;
     }
+    queue.Consume(taken);
   }
   return wire;
 }
