@@ -17,6 +17,8 @@
 namespace headrace {
 namespace {
 
+constexpr int kWindowBytes = 16 << 20;
+constexpr int kHttpFrameBytes = 1 << 20;  // 16 KiB unless asked for
 constexpr char kMethod[] = "/headrace.v1.Worker/StreamFrames";
 
 class ReceivingCall;
@@ -259,6 +261,12 @@ class GrpcFrameConnector final : public FrameConnector {
     const size_t most = options_.max_frame_bytes;
     arguments.SetMaxReceiveMessageSize(most > 0x7fffffff ? -1 : static_cast<int>(most));
     arguments.SetMaxSendMessageSize(-1);
+    // A fixed, large window: what gRPC works out by its bandwidth probes lets a large message wait
+    // for the next probe, up to 10 s, when nothing else is to be sent. Our own credit bounds
+    // memory.
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttpFrameBytes);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
