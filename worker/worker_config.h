@@ -18,7 +18,7 @@ struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
   std::string advertise;
-  std::vector<std::string> transports = {"tcp", "grpc"};
+  std::vector<std::string> transports = {"shm", "tcp", "grpc"};
   std::string tcp_listen;
   std::string shm_directory;
   ByteCount shm_bytes = GiB(1);
