@@ -63,7 +63,7 @@ class GrpcDriver final : public Driver {
 class TcpDriver final : public Driver {
  public:
   std::unique_ptr<FrameServer> Serve(StreamHandler& handler) override {
-    auto server = StartTcpFrameServer({}, handler);
+    auto server = StartTcpFrameServer({.checksums = TcpChecksums::kAlways}, handler);
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
   }

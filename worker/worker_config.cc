@@ -34,7 +34,7 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
              "that the network is slower than that",
              OneOf({"auto", "none", "lz4", "zstd"}))
       .Field("checksums", &C::checksums,
-             "the transport tcp guards every batch by xxh3, unless TLS does anyway")
+             "the transport tcp guards batches by xxh3 where neither TLS nor loopback does")
       .Field("token_file", &C::token_file,
              "file with the token that clients must show; empty: none is asked for")
       .Section("tls", &C::tls, tls, "certificates of the transports tcp and grpc; none: plain text")

@@ -85,7 +85,7 @@ absl::StatusOr<double> FrameStreamBytesPerSecond(const RateOptions& options) {
   std::unique_ptr<FrameConnector> connector;
   if (options.transport == "tcp") {
     TcpFrameServerOptions serving;
-    serving.checksums = options.checksums;
+    if (options.checksums) serving.checksums = TcpChecksums::kAlways;
     HR_ASSIGN_OR_RETURN(server, StartTcpFrameServer(serving, sender));
     HR_ASSIGN_OR_RETURN(connector, MakeTcpFrameConnector());
   } else {

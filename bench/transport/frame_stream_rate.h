@@ -11,7 +11,7 @@ namespace headrace {
 
 struct RateOptions {
   std::string transport = "grpc";  // or "tcp"
-  bool checksums = true;           // tcp only
+  bool checksums = false;          // tcp only: on loopback too
   size_t payload_bytes = size_t{1} << 20;
   size_t frames = 2000;
 };

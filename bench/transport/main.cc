@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   headrace::RateOptions options;
   CLI::App app("frames over a transport next to what it is made of");
   app.add_option("--transport", options.transport)->check(CLI::IsMember({"grpc", "tcp"}));
-  app.add_flag("!--no-checksums", options.checksums);
+  app.add_flag("--checksums", options.checksums);
   app.add_option("--repeats", repeats);
   app.add_option("--size", options.payload_bytes);
   app.add_option("--frames", options.frames);

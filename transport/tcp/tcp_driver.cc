@@ -18,7 +18,7 @@ class TcpTransport final : public TransportDriver {
     own.max_waiting_bytes = options.max_waiting_bytes;
     own.token = options.token;
     own.tls = options.tls;
-    own.checksums = options.checksums;
+    own.checksums = options.checksums ? TcpChecksums::kNetwork : TcpChecksums::kOff;
     HR_ASSIGN_OR_RETURN(own.compression, tcp::ParseCompression(options.compression));
     return StartTcpFrameServer(own, handler);
   }

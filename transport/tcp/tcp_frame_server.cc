@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/auth_token.h"
 #include "common/logging/logging.h"
+#include "common/net_address.h"
 #include "common/status.h"
 #include "transport/credit_window.h"
 
@@ -31,6 +32,11 @@ std::string Message(const MessageHead& head, std::string_view body) {
   const tcp::Head bytes = tcp::EncodeHead(head);
   std::string out(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return out.append(body);
+}
+
+bool Loopback(const std::string& peer) {
+  const absl::StatusOr<NetAddress> address = ParseNetAddress(peer);
+  return address.ok() && address->IsLoopback();
 }
 
 class TcpServing;
@@ -200,7 +206,10 @@ absl::Status ServingStream::OnHello(Hello hello) {
     answer.value = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
     answer.body = "the worker wants a token, and this is not it: set the client's token_file";
   }
-  checksums_ = options.checksums && !link_->secure() && (hello.features & tcp::kChecksums) != 0;
+  const bool wanted =
+      options.checksums == TcpChecksums::kAlways ||
+      (options.checksums == TcpChecksums::kNetwork && !link_->secure() && !Loopback(peer_));
+  checksums_ = wanted && (hello.features & tcp::kChecksums) != 0;
   codecs_ = std::make_unique<tcp::CodecChooser>(options.compression, hello.features);
   answer.features = checksums_ ? tcp::kChecksums : 0;
   link_->queue().Push(EncodeHello(answer));

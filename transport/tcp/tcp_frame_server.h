@@ -14,6 +14,10 @@
 
 namespace headrace {
 
+// xxh3 over every frame: kNetwork leaves out what no card or cable touches (loopback) and what TLS
+// guards anyway.
+enum class TcpChecksums { kOff, kNetwork, kAlways };
+
 struct TcpFrameServerOptions {
   std::string address = "127.0.0.1:0";  // host:port; port 0: any free one
   // Bytes that may wait in one stream beyond the frame that is being sent.
@@ -25,8 +29,7 @@ struct TcpFrameServerOptions {
   std::string token = {};  // what clients must show; empty: nothing
   TlsFiles tls = {};
   tcp::Compression compression = tcp::Compression::kAuto;
-  // xxh3 over every frame, unless TLS guards it anyway.
-  bool checksums = true;
+  TcpChecksums checksums = TcpChecksums::kNetwork;
   tcp::LinkTimes times = {};
 };
 
