@@ -69,6 +69,11 @@ absl::StatusOr<double> RawStreamBytesPerSecond(size_t bytes, size_t messages) {
 
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  // The window and the HTTP/2 frames of transport/grpc/: what is compared is what we add to a
+  // stream, not its settings.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 16 << 20);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
   grpc::GenericStub stub(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port),
                                                    grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;

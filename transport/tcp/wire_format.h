@@ -14,7 +14,7 @@
 //     kFrame (server)  value = bytes of the frame when decoded, checksum = xxh3 of the decoded
 //     frame kEnd (server)    value = absl::StatusCode, body = message; nothing follows kBye
 //     (client)    has read kEnd kAlive (both)    sent when nothing else was for a while
-// Pure functions; docs/design/014-transports.md says why it looks so.
+// Pure functions; docs/design/015-transports.md says why it looks so.
 #pragma once
 
 #include <array>
