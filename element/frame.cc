@@ -15,21 +15,24 @@ absl::StatusOr<std::shared_ptr<std::byte>> AllocateFrameBytes(size_t size) {
                                     [](std::byte* p) { std::free(p); });
 }
 
+namespace {
+
+// An empty slice may have no memory behind it, which memcpy must not be given.
+std::byte* Append(const void* data, size_t size, std::byte* to) {
+  if (size > 0) std::memcpy(to, data, size);
+  return to + size;
+}
+
+}  // namespace
+
 void CopyFrame(const Frame& frame, std::byte* to) {
-  std::memcpy(to, frame.header.data(), frame.header.size());
-  to += frame.header.size();
-  for (const FrameSlice& slice : frame.payload) {
-    std::memcpy(to, slice.data, slice.size);
-    to += slice.size;
-  }
+  to = Append(frame.header.data(), frame.header.size(), to);
+  for (const FrameSlice& slice : frame.payload) to = Append(slice.data, slice.size, to);
 }
 
 void CopyFrame(const FrameBuffer& frame, std::byte* to) {
-  if (frame.pieces.empty()) std::memcpy(to, frame.data.get(), frame.size);
-  for (const FrameSlice& piece : frame.pieces) {
-    std::memcpy(to, piece.data, piece.size);
-    to += piece.size;
-  }
+  if (frame.pieces.empty()) Append(frame.data.get(), frame.size, to);
+  for (const FrameSlice& piece : frame.pieces) to = Append(piece.data, piece.size, to);
 }
 
 }  // namespace headrace
