@@ -1,22 +1,15 @@
 #include "pipeline/audio/mel.h"
 
-#include <fftw3.h>
+#include <kiss_fft.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "absl/synchronization/mutex.h"
 #include "common/status.h"
 
 namespace headrace {
 namespace {
-
-// FFTW's planner is one for the whole process and takes one caller at a time.
-absl::Mutex& PlannerMutex() {
-  static absl::Mutex mutex(absl::kConstInit);
-  return mutex;
-}
 
 // Slaney's scale: linear to 1 kHz, then logarithmic (M. Slaney, "Auditory Toolbox", 1998).
 constexpr double kSlaneyHzPerMel = 200.0 / 3;
@@ -97,7 +90,8 @@ absl::StatusOr<std::unique_ptr<const MelSpectrogram>> MelSpectrogram::Make(
     const MelOptions& options) {
   HR_RETURN_IF_ERROR(Check(options));
   std::unique_ptr<MelSpectrogram> out(new MelSpectrogram(options));
-  if (out->plan_ == nullptr) return Internal("FFTW has no plan for n_fft {}", options.n_fft);
+  if (out->plan_ == nullptr)
+    return ResourceExhausted("no memory for transforms of {} samples", options.n_fft);
   return out;
 }
 
@@ -107,18 +101,10 @@ MelSpectrogram::MelSpectrogram(const MelOptions& options)
     const double at = static_cast<double>(i) / static_cast<double>(options.win_length);
     window_.push_back(static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * at)));
   }
-  Arena arena;  // aligned as the memory of Run is
-  const auto n = static_cast<size_t>(options.n_fft);
-  auto* in = reinterpret_cast<float*>(arena.Allocate(n * sizeof(float)));
-  auto* out = reinterpret_cast<fftwf_complex*>(arena.Allocate((n / 2 + 1) * sizeof(fftwf_complex)));
-  absl::MutexLock lock(&PlannerMutex());
-  plan_ = fftwf_plan_dft_r2c_1d(static_cast<int>(n), in, out, FFTW_ESTIMATE);
+  plan_ = kiss_fft_alloc(static_cast<int>(options.n_fft), 0, nullptr, nullptr);
 }
 
-MelSpectrogram::~MelSpectrogram() {
-  absl::MutexLock lock(&PlannerMutex());
-  if (plan_ != nullptr) fftwf_destroy_plan(plan_);
-}
+MelSpectrogram::~MelSpectrogram() { kiss_fft_free(plan_); }
 
 absl::StatusOr<int64_t> MelSpectrogram::Frames(int64_t samples) const {
   const int64_t pad = options_.center ? options_.n_fft / 2 : 0;
@@ -172,17 +158,20 @@ void MelSpectrogram::Run(std::span<const float> samples, Arena& arena, float* ou
   const int64_t frames = *counted;
   const auto n = static_cast<size_t>(options_.n_fft);
   auto* frame = reinterpret_cast<float*>(arena.Allocate(n * sizeof(float)));
-  auto* spectrum = reinterpret_cast<fftwf_complex*>(
-      arena.Allocate(static_cast<size_t>(bins) * sizeof(fftwf_complex)));
+  auto* wave = reinterpret_cast<kiss_fft_cpx*>(arena.Allocate(n * sizeof(kiss_fft_cpx)));
+  auto* spectrum = reinterpret_cast<kiss_fft_cpx*>(arena.Allocate(n * sizeof(kiss_fft_cpx)));
   auto* power = reinterpret_cast<float*>(arena.Allocate(static_cast<size_t>(bins) * sizeof(float)));
   const int64_t pad = options_.center ? options_.n_fft / 2 : 0;
   const int64_t mel_step = options_.time_first ? 1 : frames,
                 time_step = options_.time_first ? mels : 1;
   for (int64_t t = 0; t < frames; ++t) {
     Window(samples, t * options_.hop_length - pad, frame);
-    fftwf_execute_dft_r2c(plan_, frame, spectrum);
+    // As complex numbers: the transform of real ones has scratch memory in its plan, which threads
+    // could not share.
+    for (size_t i = 0; i < n; ++i) wave[i] = {frame[i], 0.0f};
+    kiss_fft(plan_, wave, spectrum);
     for (int64_t b = 0; b < bins; ++b) {
-      const float square = spectrum[b][0] * spectrum[b][0] + spectrum[b][1] * spectrum[b][1];
+      const float square = spectrum[b].r * spectrum[b].r + spectrum[b].i * spectrum[b].i;
       power[b] = options_.power == 2   ? square
                  : options_.power == 1 ? std::sqrt(square)
                                        : std::pow(square, static_cast<float>(options_.power / 2));

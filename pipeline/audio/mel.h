@@ -1,5 +1,6 @@
-// Mel spectrograms, by FFTW, with the conventions of librosa and torchaudio: a periodic Hann window
-// centred in n_fft, frames every `hop` samples, triangular filters that are straight lines in Hz.
+// Mel spectrograms, by KISS FFT, with the conventions of librosa and torchaudio: a periodic Hann
+// window centred in n_fft, frames every `hop` samples, triangular filters that are straight lines
+// in Hz.
 //
 // Made once per pipeline; immutable, so any thread may call Run.
 #pragma once
@@ -12,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "element/arena.h"
 
-struct fftwf_plan_s;
+struct kiss_fft_state;
 
 namespace headrace {
 
@@ -69,7 +70,7 @@ class MelSpectrogram {
   MelOptions options_;
   std::vector<float> window_;  // win_length values
   std::vector<MelFilter> filters_;
-  fftwf_plan_s* plan_ = nullptr;
+  kiss_fft_state* plan_ = nullptr;
 };
 
 }  // namespace headrace

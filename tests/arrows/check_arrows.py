@@ -43,7 +43,7 @@ CONFINED = {
     "prometheus/": "common/metrics/",
     "sndfile.h": "pipeline/audio/",
     "soxr.h": "pipeline/audio/",
-    "fftw3.h": "pipeline/audio/",
+    "kiss_fft.h": "pipeline/audio/",
     "libav": "pipeline/video/",
     "libsw": "pipeline/video/",
 }
