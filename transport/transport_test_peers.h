@@ -78,7 +78,10 @@ class TestWorker final : public StreamHandler {
     }
     Flush(task);
   }
-  void Refuse(absl::Status status) { refusal_ = std::move(status); }
+  void Refuse(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    refusal_ = std::move(status);
+  }
   std::shared_ptr<FrameStream> stream(uint64_t task) {
     absl::MutexLock lock(&mutex_);
     return streams_[task];
@@ -92,10 +95,10 @@ class TestWorker final : public StreamHandler {
   std::vector<absl::Status> closed;
 
   absl::Status OnOpen(std::shared_ptr<FrameStream> stream) override {
-    if (!refusal_.ok()) return refusal_;
     const uint64_t task = stream->open().task();
     {
       absl::MutexLock lock(&mutex_);
+      if (!refusal_.ok()) return refusal_;
       streams_[task] = std::move(stream);
     }
     recording_.Record([this] { ++opened; });
@@ -125,8 +128,8 @@ class TestWorker final : public StreamHandler {
   }
 
   Recording& recording_;
-  absl::Status refusal_;
   absl::Mutex mutex_;  // held while the stream is called, as a worker's lock is
+  absl::Status refusal_;
   std::map<uint64_t, std::shared_ptr<FrameStream>> streams_;
   std::map<uint64_t, std::deque<Frame>> queues_;
   std::map<uint64_t, bool> finish_;

@@ -21,7 +21,9 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 const char* __tsan_default_suppressions() {
   return "race:absl::debian3::Status::UnrefNonInlined\n"
          "called_from_lib:libabsl_status.so\n"
-         "called_from_lib:libabsl_cord.so\n";
+         "called_from_lib:libabsl_cord.so\n"
+         // Makes its table of time zones, and the mutex in it, when it is first asked.
+         "called_from_lib:libabsl_time_zone.so\n";
 }
 }
 
