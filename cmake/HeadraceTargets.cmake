@@ -30,7 +30,7 @@ function(headrace_test name)
   target_link_libraries(${name} PRIVATE ${A_DEPS} GTest::gmock GTest::gtest_main $<TARGET_NAME_IF_EXISTS:hr_tsan>)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT}
-    ENVIRONMENT "HEADRACE_SOURCE_DIR=${CMAKE_SOURCE_DIR};HEADRACE_BUILD_DIR=${CMAKE_BINARY_DIR}")
+    ENVIRONMENT "HEADRACE_SOURCE_DIR=${CMAKE_SOURCE_DIR};HEADRACE_BUILD_DIR=${CMAKE_BINARY_DIR};LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/sanitizers/lsan.supp:print_suppressions=0")
 endfunction()
 
 # headrace_plugins(NAME KIND Registry HEADER registry.h FILES a.cc b.cc DEPS lib ...): a plug-in folder. Every a.cc defines

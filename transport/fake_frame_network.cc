@@ -204,7 +204,14 @@ class FakeFrameConnector final : public FrameConnector {
 
 FakeFrameNetwork::FakeFrameNetwork(Options options) : options_(std::move(options)) {}
 FakeFrameNetwork::FakeFrameNetwork() : FakeFrameNetwork(Options{}) {}
-FakeFrameNetwork::~FakeFrameNetwork() = default;
+// A receiver that was never told of the end may hold its own stream.
+FakeFrameNetwork::~FakeFrameNetwork() {
+  std::vector<std::shared_ptr<FrameReceiver>> receivers;
+  absl::MutexLock lock(&mutex_);
+  for (const std::shared_ptr<FakeLink>& link : links_)
+    receivers.push_back(std::move(link->receiver_));
+  links_.clear();
+}
 
 std::unique_ptr<FrameServer> FakeFrameNetwork::Serve(const std::string& address,
                                                      StreamHandler& handler) {
