@@ -2,23 +2,16 @@
 #include "gtest/gtest.h"
 #include "pipeline/graph/pipeline_builder.h"
 #include "pipeline/passes/passes.h"
+#include "pipeline/passes/run_chain.h"
 #include "pipeline/passes/step_params.h"
 
 namespace headrace {
 namespace {
 
+using pass_test::Ops;
+using pass_test::Planned;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-Plan Planned(const PipelineBuilder& builder) {
-  return AllPasses().Apply(builder.Build(), OpRegistry()).value();
-}
-
-std::vector<std::string> Ops(const Plan& plan) {
-  std::vector<std::string> out;
-  for (const PlannedStep& planned : plan.steps) out.push_back(planned.step.op());
-  return out;
-}
 
 TEST(FuseNormalizeBatchTest, NormalizeGoesIntoTheBatchThroughShuffles) {
   const Plan plan = Planned(PipelineBuilder()

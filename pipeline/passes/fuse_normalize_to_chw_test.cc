@@ -9,18 +9,10 @@
 namespace headrace {
 namespace {
 
+using pass_test::Ops;
+using pass_test::Planned;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-Plan Planned(const PipelineBuilder& builder) {
-  return AllPasses().Apply(builder.Build(), OpRegistry()).value();
-}
-
-std::vector<std::string> Ops(const Plan& plan) {
-  std::vector<std::string> out;
-  for (const PlannedStep& planned : plan.steps) out.push_back(planned.step.op());
-  return out;
-}
 
 TEST(FuseNormalizeToChwTest, ToChwBecomesALayoutOfNormalize) {
   const Plan plan = Planned(PipelineBuilder()

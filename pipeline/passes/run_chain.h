@@ -2,12 +2,25 @@
 // optimizer and without.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "pipeline/graph/pipeline_builder.h"
 #include "pipeline/passes/passes.h"
 
 namespace headrace::pass_test {
+
+// What the passes make of a pipeline, without running it.
+inline Plan Planned(const PipelineBuilder& builder) {
+  return AllPasses().Apply(builder.Build(), OpRegistry()).value();
+}
+inline std::vector<std::string> Ops(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const PlannedStep& planned : plan.steps) out.push_back(planned.step.op());
+  return out;
+}
 
 // Runs every node over `block`, as the engine does.
 inline Block RunChain(const Graph& graph, Block block, uint64_t epoch = 0) {
