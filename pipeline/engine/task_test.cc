@@ -231,6 +231,7 @@ TEST(TaskTest, ALeaseIsReportedReadToItsEndThoughItsRowsAreStillHeld) {
   EXPECT_EQ(out.reports[0].records(), 20u);
   EXPECT_EQ(out.reports[0].lease(), 4u);
   EXPECT_TRUE(out.rows.empty());
+  EXPECT_GT(rig.task().Stats().held_bytes(), 0u);
 }
 
 // --- Satisfied.

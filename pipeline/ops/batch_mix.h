@@ -10,10 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/status.h"
 #include "element/block.h"
 #include "element/schema.h"
+#include "pipeline/graph/params.h"
 #include "pipeline/graph/random.h"
 #include "pipeline/imaging/image.h"
+#include "pipeline/ops/class_numbers.h"
+#include "pipeline/ops/image_field.h"
 
 namespace headrace {
 
@@ -26,6 +30,23 @@ double DrawBeta(double alpha, RandomStream& random);
 
 // INVALID_ARGUMENT, under the parameter's name, for anything but 0.001 to 1000.
 absl::Status CheckAlpha(double alpha);
+
+// The parameters that both have, behind the field.
+template <typename P>
+void DeclareMixing(ParamSet<P>& params) {
+  params
+      .Required("label", &P::label,
+                "class numbers [rows], or float32 [rows, classes]; comes out as the latter")
+      .Optional("num_classes", &P::num_classes, "needed for class numbers")
+      .Optional("alpha", &P::alpha, "shares are drawn from Beta(alpha, alpha), one a batch")
+      .Optional("probability", &P::probability, "that a batch is mixed");
+}
+template <typename P>
+absl::Status CheckMixing(const P& p) {
+  if (p.num_classes) HR_RETURN_IF_ERROR(CheckNumClasses(*p.num_classes));
+  HR_RETURN_IF_ERROR(CheckAlpha(p.alpha));
+  return CheckProbability(p.probability);
+}
 
 // out = share * row + (1 - share) * the row before, over rows of `row_items` items; uint8 is
 // rounded to the nearest level.

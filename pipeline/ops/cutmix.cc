@@ -104,15 +104,10 @@ class Cutmix final : public StatelessOp {
 
 void Register_cutmix(OpRegistry& registry) {
   ParamSet<CutmixParams> params;
+  params.Required("field", &CutmixParams::field,
+                  "images of any numeric type [rows, height, width, channels], behind batch");
+  DeclareMixing(params);
   params
-      .Required("field", &CutmixParams::field,
-                "images of any numeric type [rows, height, width, channels], behind batch")
-      .Required("label", &CutmixParams::label,
-                "class numbers [rows], or float32 [rows, classes]; comes out as the latter")
-      .Optional("num_classes", &CutmixParams::num_classes, "needed for class numbers")
-      .Optional("alpha", &CutmixParams::alpha,
-                "shares are drawn from Beta(alpha, alpha), one a batch")
-      .Optional("probability", &CutmixParams::probability, "that a batch is mixed")
       .Optional("layout", &CutmixParams::layout,
                 "of an image: hwc, or chw: [channels, height, width]")
       .Optional("seed", &CutmixParams::seed, "of this step; default: the pipeline's");
@@ -121,9 +116,7 @@ void Register_cutmix(OpRegistry& registry) {
       "Put a rectangle of the image before into each image of a batch, labels by area, as "
       "torchvision does.",
       std::move(params), [](CutmixParams p) -> absl::StatusOr<std::unique_ptr<Op>> {
-        if (p.num_classes) HR_RETURN_IF_ERROR(CheckNumClasses(*p.num_classes));
-        HR_RETURN_IF_ERROR(CheckAlpha(p.alpha));
-        HR_RETURN_IF_ERROR(CheckProbability(p.probability));
+        HR_RETURN_IF_ERROR(CheckMixing(p));
         if (p.layout != "hwc" && p.layout != "chw")
           return InvalidArgument("layout: expected 'hwc' or 'chw', got '{}'", p.layout);
         return std::make_unique<Cutmix>(std::move(p));

@@ -89,23 +89,15 @@ class Mixup final : public StatelessOp {
 
 void Register_mixup(OpRegistry& registry) {
   ParamSet<MixupParams> params;
-  params
-      .Required("field", &MixupParams::field,
-                "float32 or uint8 [rows, ...], behind batch; uint8 is rounded")
-      .Required("label", &MixupParams::label,
-                "class numbers [rows], or float32 [rows, classes]; comes out as the latter")
-      .Optional("num_classes", &MixupParams::num_classes, "needed for class numbers")
-      .Optional("alpha", &MixupParams::alpha,
-                "shares are drawn from Beta(alpha, alpha), one a batch")
-      .Optional("probability", &MixupParams::probability, "that a batch is mixed")
-      .Optional("seed", &MixupParams::seed, "of this step; default: the pipeline's");
+  params.Required("field", &MixupParams::field,
+                  "float32 or uint8 [rows, ...], behind batch; uint8 is rounded");
+  DeclareMixing(params);
+  params.Optional("seed", &MixupParams::seed, "of this step; default: the pipeline's");
   registry.Add<MixupParams>(
       "mixup",
       "Mix each row of a batch, and its label, with the row before it, as torchvision does.",
       std::move(params), [](MixupParams p) -> absl::StatusOr<std::unique_ptr<Op>> {
-        if (p.num_classes) HR_RETURN_IF_ERROR(CheckNumClasses(*p.num_classes));
-        HR_RETURN_IF_ERROR(CheckAlpha(p.alpha));
-        HR_RETURN_IF_ERROR(CheckProbability(p.probability));
+        HR_RETURN_IF_ERROR(CheckMixing(p));
         return std::make_unique<Mixup>(std::move(p));
       });
 }
