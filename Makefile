@@ -41,7 +41,7 @@ test-asan: deps  ## unit and end-to-end tests under AddressSanitizer and UBSan (
 
 test-tsan: deps  ## unit and end-to-end tests under ThreadSanitizer (ONLY="sync_test ...")
 	@cmake --preset tsan > /dev/null && cmake --build --preset tsan -j$(JOBS) $(only_targets)
-	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error $(only_tests)
+	@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/sanitizers/tsan.supp" ctest --test-dir build/tsan --output-on-failure -j$(JOBS) -LE no-sanitizer --no-tests=error $(only_tests)
 
 fuzz:  ## build the fuzz targets and run each for FUZZ_SECONDS (default 30)
 	@scripts/fuzz.sh

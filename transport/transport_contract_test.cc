@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transport/fake_frame_network.h"
+#include "transport/grpc/byte_buffers.h"
 #include "transport/grpc/grpc_frame_connector.h"
 #include "transport/grpc/grpc_frame_server.h"
 #include "transport/shm/shm_frame_connector.h"
@@ -45,9 +46,11 @@ class FakeDriver final : public Driver {
 
 class GrpcDriver final : public Driver {
  public:
-  explicit GrpcDriver(std::string address) : address_(std::move(address)) {}
+  explicit GrpcDriver(std::string address, size_t max_message_bytes = kMaxMessageBytes)
+      : address_(std::move(address)), max_message_bytes_(max_message_bytes) {}
   std::unique_ptr<FrameServer> Serve(StreamHandler& handler) override {
-    auto server = StartGrpcFrameServer({.address = address_}, handler);
+    auto server = StartGrpcFrameServer(
+        {.address = address_, .max_message_bytes = max_message_bytes_}, handler);
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
   }
@@ -58,6 +61,7 @@ class GrpcDriver final : public Driver {
 
  private:
   const std::string address_;
+  const size_t max_message_bytes_;
 };
 
 class TcpDriver final : public Driver {
@@ -350,6 +354,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         DriverParam{"fake", [] { return std::make_unique<FakeDriver>(); }},
         DriverParam{"grpc", [] { return std::make_unique<GrpcDriver>("127.0.0.1:0"); }},
+        DriverParam{"grpc_in_parts",
+                    [] { return std::make_unique<GrpcDriver>("127.0.0.1:0", size_t{1} << 17); }},
         DriverParam{"grpc_unix",
                     [] {
                       return std::make_unique<GrpcDriver>("unix:" + ::testing::TempDir() +

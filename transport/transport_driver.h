@@ -25,7 +25,7 @@ struct TransportServeOptions {
   size_t max_waiting_bytes = size_t{1} << 20;
   // Of shm: shared memory at most, and where its socket lies (empty: the kernel's abstract space).
   size_t shm_bytes = size_t{1} << 30;
-  std::string shm_directory;
+  std::string shm_directory = {};
   // What clients must show ("Bearer ..."); empty: nothing.
   std::string token = {};
   TlsFiles tls = {};

@@ -57,6 +57,18 @@ inline Frame MarkedFrame(uint8_t mark, size_t size, std::shared_ptr<void> owner 
   return frame;
 }
 
+// The same 64 MiB again and again, all 9: only the receiver has all of it.
+inline Frame FrameOverTwoGibibytes() {
+  constexpr size_t kPart = size_t{64} << 20;
+  auto part = std::make_shared<std::vector<std::byte>>(kPart, std::byte{9});
+  Frame frame;
+  frame.header.assign(64, 9);
+  for (int i = 0; i < 33; ++i) frame.payload.push_back({part->data(), kPart});
+  frame.bytes = 64 + 33 * kPart;
+  frame.owners.push_back(std::move(part));
+  return frame;
+}
+
 // Sends the frames of its queue to the stream of each task as they may go.
 class TestWorker final : public StreamHandler {
  public:
@@ -161,6 +173,26 @@ class TestReceiver final : public FrameReceiver {
   size_t damaged = 0;
   size_t after_close = 0;
   std::vector<absl::Status> closed;
+
+ private:
+  Recording& recording_;
+};
+
+// Looks at a frame's ends only.
+class EndsReceiver final : public FrameReceiver {
+ public:
+  explicit EndsReceiver(Recording& recording) : recording_(recording) {}
+  void OnFrame(FrameBuffer frame) override {
+    recording_.Record([&] {
+      size = frame.size;
+      first = frame.data.get()[0];
+      last = frame.data.get()[frame.size - 1];
+    });
+  }
+  void OnClosed(const absl::Status&) override {}
+  size_t size = 0;
+  std::byte first{};
+  std::byte last{};
 
  private:
   Recording& recording_;

@@ -15,21 +15,6 @@
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
-
-// What else uninstrumented libraries order without TSan seeing it: a Status's or Cord's last
-// reference is dropped inside Abseil.
-const char* __tsan_default_suppressions() {
-  return "race:absl::debian3::Status::UnrefNonInlined\n"
-         "called_from_lib:libabsl_status.so\n"
-         "called_from_lib:libabsl_cord.so\n"
-         // Makes its table of time zones, and the mutex in it, when it is first asked.
-         "called_from_lib:libabsl_time_zone.so\n"
-         // Hands buffers between threads by atomics of its own: what we gave it and get back, freed
-         // after it was sent or read after it came.
-         "race:libgrpc.so\n"
-         // ... and the calls that its completion queues hand over.
-         "race:grpc::CompletionQueue::AsyncNextInternal\n";
-}
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #include "transport/grpc/byte_buffers.h"
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -22,34 +24,91 @@ struct LentFrame {
   }
 };
 
-constexpr size_t kMaxMessageBytes = 4096;  // gRPC puts it into headers, which have 8 KiB
+constexpr size_t kMaxStatusBytes = 4096;  // gRPC puts it into headers, which have 8 KiB
+
+// Before the parts of a frame that is too large for one message.
+static_assert(std::endian::native == std::endian::little);
+constexpr char kAnnouncementMagic[8] = {'H', 'R', 'S', '1', 0, 0, 0, 0};
+constexpr size_t kAnnouncementBytes = sizeof(kAnnouncementMagic) + sizeof(uint64_t);
+
+grpc::ByteBuffer Announcement(uint64_t frame_bytes) {
+  char bytes[kAnnouncementBytes];
+  std::memcpy(bytes, kAnnouncementMagic, sizeof(kAnnouncementMagic));
+  std::memcpy(bytes + sizeof(kAnnouncementMagic), &frame_bytes, sizeof(frame_bytes));
+  const grpc::Slice slice(bytes, sizeof(bytes));
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::optional<uint64_t> AnnouncedSize(const std::vector<grpc::Slice>& slices, size_t size) {
+  if (size != kAnnouncementBytes) return std::nullopt;
+  char bytes[kAnnouncementBytes];
+  char* to = bytes;
+  for (const grpc::Slice& slice : slices) to = std::copy(slice.begin(), slice.end(), to);
+  if (std::memcmp(bytes, kAnnouncementMagic, sizeof(kAnnouncementMagic)) != 0) return std::nullopt;
+  uint64_t frame_bytes = 0;
+  std::memcpy(&frame_bytes, bytes + sizeof(kAnnouncementMagic), sizeof(frame_bytes));
+  return frame_bytes;
+}
 
 }  // namespace
 
-grpc::ByteBuffer ToByteBuffer(Frame frame) {
+std::deque<grpc::ByteBuffer> ToByteBuffers(Frame frame, size_t most) {
   auto* lent = new LentFrame{std::move(frame)};
   const Frame& f = lent->frame;
-  lent->slices = f.payload.size() + 1;
+  lent->slices = 1;  // ours, until all are made
+  std::deque<grpc::ByteBuffer> messages;
+  if (f.bytes > most) messages.push_back(Announcement(f.bytes));
   std::vector<grpc::Slice> slices;
-  slices.reserve(f.payload.size() + 1);
-  slices.emplace_back(lent->frame.header.data(), f.header.size(), &LentFrame::Return, lent);
-  for (const FrameSlice& slice : f.payload) {
-    slices.emplace_back(const_cast<std::byte*>(slice.data), slice.size, &LentFrame::Return, lent);
-  }
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  size_t size = 0;
+  const auto flush = [&] {
+    messages.emplace_back(slices.data(), slices.size());
+    slices.clear();
+    size = 0;
+  };
+  const auto add = [&](const std::byte* data, size_t bytes) {
+    while (bytes > 0) {
+      if (size == most) flush();
+      const size_t part = std::min(bytes, most - size);
+      lent->slices.fetch_add(1, std::memory_order_relaxed);
+      slices.emplace_back(const_cast<std::byte*>(data), part, &LentFrame::Return, lent);
+      size += part;
+      data += part;
+      bytes -= part;
+    }
+  };
+  add(reinterpret_cast<const std::byte*>(f.header.data()), f.header.size());
+  for (const FrameSlice& slice : f.payload) add(slice.data, slice.size);
+  flush();
+  LentFrame::Return(lent);
+  return messages;
 }
 
-absl::StatusOr<FrameBuffer> FromByteBuffer(const grpc::ByteBuffer& buffer, FramePool& pool) {
-  const size_t size = buffer.Length();
-  HR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> bytes, pool.Take(size));
+absl::StatusOr<std::optional<FrameBuffer>> FrameAssembly::Add(const grpc::ByteBuffer& message) {
+  const size_t size = message.Length();
   std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) return Internal("gRPC gave an unreadable message");
-  std::byte* to = bytes.get();
-  for (const grpc::Slice& slice : slices) {
-    std::memcpy(to, slice.begin(), slice.size());
-    to += slice.size();
+  if (!message.Dump(&slices).ok()) return Internal("gRPC gave an unreadable message");
+  if (memory_ == nullptr) {
+    const std::optional<uint64_t> announced = AnnouncedSize(slices, size);
+    if (announced.value_or(size) > max_frame_bytes_) {
+      return OutOfRange(
+          "a frame of {} bytes is over transport.max_frame_bytes = {}; raise it for this client",
+          announced.value_or(size), max_frame_bytes_);
+    }
+    size_ = announced.value_or(size);
+    HR_ASSIGN_OR_RETURN(memory_, pool_.Take(size_));
+    filled_ = 0;
+    if (announced) return std::nullopt;
   }
-  return FrameBuffer{std::move(bytes), size};
+  if (size == 0 || size > size_ - filled_) {
+    return DataLoss("a frame of {} bytes came in parts that do not fit: {} bytes after {}", size_,
+                    size, filled_);
+  }
+  for (const grpc::Slice& slice : slices) {
+    std::memcpy(memory_.get() + filled_, slice.begin(), slice.size());
+    filled_ += slice.size();
+  }
+  if (filled_ < size_) return std::nullopt;
+  return FrameBuffer{std::move(memory_), size_};
 }
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::MessageLite& message) {
@@ -66,7 +125,7 @@ bool ParseMessage(const grpc::ByteBuffer& buffer, google::protobuf::MessageLite&
 grpc::Status GrpcStatusOf(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(status.message());
-  if (message.size() > kMaxMessageBytes) message.resize(kMaxMessageBytes);
+  if (message.size() > kMaxStatusBytes) message.resize(kMaxStatusBytes);
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::move(message));
 }
 

@@ -1,6 +1,8 @@
 #include "transport/grpc/grpc_frame_connector.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,7 +45,10 @@ struct Streams {
 class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
  public:
   ReceivingCall(Streams& streams, std::string address, std::shared_ptr<FrameReceiver> receiver)
-      : streams_(streams), address_(std::move(address)), receiver_(std::move(receiver)) {}
+      : streams_(streams),
+        address_(std::move(address)),
+        receiver_(std::move(receiver)),
+        assembly_(streams.pool, streams.max_frame_bytes) {}
 
   void Start(std::shared_ptr<grpc::Channel> channel, const v1::StreamOpen& open, uint64_t credit) {
     {
@@ -104,10 +109,10 @@ class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
   void OnRead(bool ok) {
     const auto keep = shared_from_this();
     if (ok) {
-      absl::StatusOr<FrameBuffer> frame = FromByteBuffer(wire_->read, streams_.pool);
+      absl::StatusOr<std::optional<FrameBuffer>> frame = assembly_.Add(wire_->read);
       wire_->read.Clear();
-      if (frame.ok() && !closing()) {
-        receiver_->OnFrame(*std::move(frame));
+      if (frame.ok() && frame->has_value() && !closing()) {
+        receiver_->OnFrame(**std::move(frame));
       } else if (!frame.ok()) {
         BreakOff(std::move(frame).status());
       }
@@ -191,6 +196,7 @@ class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
   Streams& streams_;
   const std::string address_;
   std::shared_ptr<FrameReceiver> receiver_;
+  FrameAssembly assembly_;  // of the one read that is out
   std::shared_ptr<ReceivingCall> self_;
   v1::StreamOpen open_;
   MemberTag<ReceivingCall> started_tag_{this, &ReceivingCall::OnStarted};
@@ -257,9 +263,9 @@ class GrpcFrameConnector final : public FrameConnector {
 
   std::shared_ptr<grpc::Channel> Connect(const std::string& address) const {
     grpc::ChannelArguments arguments;
-    // gRPC limits messages by an int; -1 lifts its limit where ours is larger.
-    const size_t most = options_.max_frame_bytes;
-    arguments.SetMaxReceiveMessageSize(most > 0x7fffffff ? -1 : static_cast<int>(most));
+    // Larger frames come in parts, whose sum FrameAssembly checks.
+    arguments.SetMaxReceiveMessageSize(
+        static_cast<int>(std::min(options_.max_frame_bytes, kMaxMessageBytes)));
     arguments.SetMaxSendMessageSize(-1);
     // A fixed, large window: what gRPC works out by its bandwidth probes lets a large message wait
     // for the next probe, up to 10 s, when nothing else is to be sent. Our own credit bounds

@@ -46,6 +46,7 @@ using RawService = v1::Worker::WithRawMethod_StreamFrames<v1::Worker::Service>;
 struct Serving {
   StreamHandler& handler;
   const size_t max_waiting_bytes;
+  const size_t max_message_bytes;
   const std::string token;
   OpenCount calls;
   RawService service;
@@ -212,16 +213,20 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
   // Sends what waits, then the status.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || finish_sent_) return;
-    if (!waiting_.empty()) {
-      writing_ = true;
-      ++pending_;
+    if (parts_.empty() && !waiting_.empty()) {
       Frame frame = std::move(waiting_.front());
       waiting_.pop_front();
       waiting_bytes_ -= frame.bytes;
-      wire_->write = ToByteBuffer(std::move(frame));
-      grpc::WriteOptions options;
-      if (!waiting_.empty()) options.set_buffer_hint();
-      wire_->stream.Write(wire_->write, options, &write_tag_);
+      parts_ = ToByteBuffers(std::move(frame), serving_.max_message_bytes);
+    }
+    if (!parts_.empty()) {
+      writing_ = true;
+      ++pending_;
+      wire_->write = std::move(parts_.front());
+      parts_.pop_front();
+      // No buffer hint: a hinted write may complete only when something else is sent, a keep-alive
+      // ping if nothing sooner, and the next write waits for it.
+      wire_->stream.Write(wire_->write, &write_tag_);
     } else if (ending_) {
       finish_sent_ = true;
       ++pending_;
@@ -237,6 +242,7 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
 
   void BreakOff() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     waiting_.clear();
+    parts_.clear();
     waiting_bytes_ = 0;
     if (!ending_ || status_.ok())
       status_ = Cancelled("client {} at {} broke its stream off", open_.client(), peer_);
@@ -304,6 +310,7 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
   CreditWindow credit_ ABSL_GUARDED_BY(mutex_);
   std::deque<Frame> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<grpc::ByteBuffer> parts_ ABSL_GUARDED_BY(mutex_);  // of the frame under way, unsent
   // Operations that are out; at first the accept and the notice that the client has gone.
   size_t pending_ ABSL_GUARDED_BY(mutex_) = 2;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // how it ends
@@ -320,7 +327,13 @@ class ServingCall final : public FrameStream, public std::enable_shared_from_thi
 class GrpcFrameServer final : public FrameServer {
  public:
   GrpcFrameServer(const GrpcFrameServerOptions& options, StreamHandler& handler)
-      : serving_{handler, options.max_waiting_bytes, options.token, {}, {}, nullptr},
+      : serving_{handler,
+                 options.max_waiting_bytes,
+                 options.max_message_bytes,
+                 options.token,
+                 {},
+                 {},
+                 nullptr},
         address_(options.address) {
     auto credentials =
         options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials();

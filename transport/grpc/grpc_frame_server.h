@@ -23,6 +23,8 @@ struct GrpcFrameServerOptions {
   // Bytes that may wait in one stream beyond the frame that is being sent: keeps the pipe full,
   // bounds memory.
   size_t max_waiting_bytes = size_t{1} << 20;
+  // Frames over it go in several messages (byte_buffers.h).
+  size_t max_message_bytes = size_t{1} << 30;
   // They serialize frames and write to sockets; the handler is called by them.
   int threads = 2;
   // Null: plain text.

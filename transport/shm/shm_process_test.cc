@@ -251,6 +251,8 @@ TEST_F(ShmLateTest, AClientThatHoldsEverythingStillGetsTheRestInOrder) {
   for (size_t i = 0; i < 30; ++i) EXPECT_TRUE(AllSay(receiver->frames[i], static_cast<uint8_t>(i)));
   frames.reset();
   receiver->frames.clear();
+  // connector_ lives on; it has told the receiver all it will.
+  EXPECT_TRUE(scarce.Until([&] { return !receiver->closed.empty(); }));
 }
 
 }  // namespace

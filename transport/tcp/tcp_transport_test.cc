@@ -1,9 +1,6 @@
 // What the tcp transport promises beyond the contract of every transport: peers that are hostile,
 // silent or strangers, TLS, compression.
 #include <arpa/inet.h>
-#include <openssl/ec.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "transport/tcp/tcp_frame_connector.h"
 #include "transport/tcp/tcp_frame_server.h"
+#include "transport/test_certificate.h"
 #include "transport/transport_test_peers.h"
 
 namespace headrace {
@@ -229,36 +227,9 @@ TEST_F(TcpTransportTest, CompressedFramesArriveAsTheyWere) {
   }
 }
 
-// Looks at a frame's ends only.
-class EndsReceiver final : public FrameReceiver {
- public:
-  explicit EndsReceiver(Recording& recording) : recording_(recording) {}
-  void OnFrame(FrameBuffer frame) override {
-    recording_.Record([&] {
-      size = frame.size;
-      first = frame.data.get()[0];
-      last = frame.data.get()[frame.size - 1];
-    });
-  }
-  void OnClosed(const absl::Status&) override {}
-  size_t size = 0;
-  std::byte first{};
-  std::byte last{};
-
- private:
-  Recording& recording_;
-};
-
 TEST_F(TcpTransportTest, FramesOverTwoGibibytesArrive) {
-  // The same 64 MiB again and again: only the receiver has all of it.
-  constexpr size_t kPart = size_t{64} << 20;
-  auto part = std::make_shared<std::vector<std::byte>>(kPart, std::byte{9});
-  Frame frame;
-  frame.header.assign(64, 9);
-  for (int i = 0; i < 33; ++i) frame.payload.push_back({part->data(), kPart});
-  frame.bytes = 64 + 33 * kPart;
+  Frame frame = FrameOverTwoGibibytes();
   const size_t bytes = frame.bytes;
-  frame.owners.push_back(std::move(part));
   Serve();
   worker_.Push(1, std::move(frame));
   connector_ = *MakeTcpFrameConnector({.max_frame_bytes = size_t{4} << 30, .pooled_bytes = 0});
@@ -270,38 +241,6 @@ TEST_F(TcpTransportTest, FramesOverTwoGibibytesArrive) {
   EXPECT_EQ(receiver->size, bytes);
   EXPECT_EQ(receiver->first, std::byte{9});
   EXPECT_EQ(receiver->last, std::byte{9});
-}
-
-// A self-signed certificate for 127.0.0.1, and its key.
-TlsFiles MakeCertificate(const std::string& name) {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* cert = X509_new();
-  X509_set_version(cert, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
-  X509_gmtime_adj(X509_getm_notBefore(cert), -60);
-  X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
-  X509_set_pubkey(cert, key);
-  X509_NAME* subject = X509_get_subject_name(cert);
-  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
-  X509_set_issuer_name(cert, subject);
-  X509_EXTENSION* names =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
-  X509_add_ext(cert, names, -1);
-  X509_EXTENSION_free(names);
-  X509_sign(cert, key, EVP_sha256());
-  TlsFiles files;
-  files.cert = ::testing::TempDir() + "tcp_test_" + name + ".pem";
-  files.key = ::testing::TempDir() + "tcp_test_" + name + ".key";
-  FILE* out = fopen(files.cert.c_str(), "w");
-  PEM_write_X509(out, cert);
-  fclose(out);
-  out = fopen(files.key.c_str(), "w");
-  PEM_write_PrivateKey(out, key, nullptr, nullptr, 0, nullptr, nullptr);
-  fclose(out);
-  X509_free(cert);
-  EVP_PKEY_free(key);
-  return files;
 }
 
 TEST_F(TcpTransportTest, MutualTlsLetsOnlyThoseInWhoShowACertificate) {
