@@ -140,6 +140,38 @@ TEST(DecodeTest, PeekTellsSizeAndKindWithoutPixels) {
   EXPECT_EQ(PeekImage(EncodeWebpLossless(rgb.view()))->width, 30);
 }
 
+TEST(DecodeTest, PeekSizesEveryFormOfJpegAsItDecodes) {
+  const std::vector<JpegForm> forms = {{},
+                                       {.horizontal = 1, .vertical = 1},
+                                       {.horizontal = 2, .vertical = 1},
+                                       {.progressive = true},
+                                       {.restart_interval = 2}};
+  for (const int64_t channels : {1, 3, 4}) {
+    for (const JpegForm& form : forms) {
+      const std::string jpeg = EncodeJpeg(MakePicture(67, 300, channels).view(), form);
+      const absl::StatusOr<ImageHeader> header = PeekImage(jpeg);
+      ASSERT_TRUE(header.ok()) << header.status();
+      const Decoded decoded = Decode(jpeg);
+      ASSERT_TRUE(decoded.status.ok()) << decoded.status;
+      EXPECT_EQ(header->height, decoded.image.height);
+      EXPECT_EQ(header->width, decoded.image.width);
+      EXPECT_EQ(header->channels, channels);
+    }
+  }
+}
+
+TEST(DecodeTest, PeekAtAHeaderCutAnywhereIsAnError) {
+  const std::string jpeg = EncodeJpeg(MakePicture(20, 30).view());
+  const size_t frame = jpeg.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  for (size_t size = 0; size < frame + 10; ++size) {
+    EXPECT_FALSE(PeekImage(std::string_view(jpeg).substr(0, size)).ok()) << size;
+  }
+  std::string empty = jpeg;
+  empty[frame + 5] = empty[frame + 6] = 0;  // no height
+  EXPECT_FALSE(PeekImage(empty).ok());
+}
+
 TEST(DecodeTest, APartOfAJpegIsTheSameBytesAsThatPartOfTheWhole) {
   const TestImage picture = MakePicture(203, 277);
   for (const JpegForm form : {JpegForm{85, 1, 1},

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <optional>
 #include <string>
 
 #include "common/status.h"
@@ -261,9 +262,37 @@ absl::Status JpegReader::ReadWindow(uint8_t* out, int64_t channels) {
   return ok ? absl::OkStatus() : Failure();
 }
 
+// The frame header of an ordinary file, found by the segments' lengths alone: an image's size is
+// asked for more than once, and the library would build its tables each time. Nothing: the library
+// shall judge. ITU-T T.81, B.2.2.
+std::optional<ImageHeader> WalkToFrameHeader(std::string_view bytes) {
+  const auto byte = [&](size_t i) { return int64_t{static_cast<uint8_t>(bytes[i])}; };
+  size_t at = 2;  // behind the start marker
+  while (at + 4 <= bytes.size() && byte(at) == 0xff) {
+    const int64_t marker = byte(at + 1);
+    const auto length = static_cast<size_t>(byte(at + 2) << 8 | byte(at + 3));
+    const bool frame = marker >= 0xc0 && marker <= 0xc2;  // baseline, extended, progressive
+    const bool passed = marker == 0xc4 || marker == 0xdb || marker == 0xdd || marker >= 0xe0;
+    if (length < 2 || !(frame || passed)) return std::nullopt;
+    if (!frame) {
+      at += 2 + length;
+      continue;
+    }
+    if (length < 8 || at + 10 > bytes.size() || byte(at + 4) != 8) return std::nullopt;
+    const ImageHeader header{ImageFormat::kJpeg, byte(at + 5) << 8 | byte(at + 6),
+                             byte(at + 7) << 8 | byte(at + 8), byte(at + 9)};
+    const bool whole = length == 8 + 3 * static_cast<size_t>(header.channels);
+    const bool plain = header.channels == 1 || header.channels == 3 || header.channels == 4;
+    if (!whole || !plain || header.height == 0 || header.width == 0) return std::nullopt;
+    return header;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<ImageHeader> PeekJpeg(std::string_view bytes) {
+  if (const std::optional<ImageHeader> header = WalkToFrameHeader(bytes)) return *header;
   JpegReader reader(bytes);
   HR_RETURN_IF_ERROR(reader.Open());
   return reader.header();
