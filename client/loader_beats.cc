@@ -14,6 +14,9 @@ namespace {
 // input).
 constexpr absl::Duration kLeastPause = absl::Milliseconds(2);
 constexpr absl::Duration kWaitingPause = absl::Milliseconds(25);
+// After beats without an answer: a step more for each, up to the most.
+constexpr absl::Duration kAwayStep = absl::Milliseconds(20);
+constexpr absl::Duration kAwayPause = absl::Milliseconds(300);
 constexpr absl::Duration kBeatTimeout = absl::Seconds(1);
 
 // Hands what arrives to the core, as long as there is one.
@@ -57,6 +60,8 @@ absl::Duration LoaderCore::NextBeat() const {
   absl::Duration pause = period_;
   if (beat_soon_) pause = std::min(pause, kWaitingPause);
   if (beat_now_) pause = kLeastPause;
+  // A dispatcher that is away has enough to do when it comes back.
+  if (unanswered_ > 0) pause = std::max(pause, std::min(unanswered_ * kAwayStep, kAwayPause));
   return last_beat_ + pause;
 }
 
@@ -92,6 +97,7 @@ void LoaderCore::BeatLoop() {
     bool unknown = false;
     {
       absl::MutexLock lock(&mutex_);
+      unanswered_ = reply.ok() ? 0 : std::min(unanswered_ + 1, 100);
       if (!reply.ok()) {
         LogDebug("client beat: {}", OneLine(reply.status()));
         // An answer that says no says it again; what may pass is ridden through: streams go on,

@@ -110,6 +110,7 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   bool beat_soon_ ABSL_GUARDED_BY(mutex_) =
       false;  // the trainer waits: the end may hang on a report
   absl::Duration last_beat_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // beats in a row
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Duration period_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(500);
   absl::Duration answered_ ABSL_GUARDED_BY(mutex_);  // when the last answered beat was sent
