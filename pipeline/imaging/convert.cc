@@ -66,8 +66,19 @@ HR_AVX2 inline __m128i Load16(const uint8_t* in) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
 }
 
+// kStreamed: `out` is a multiple of 32 bytes.
+template <Stores stores>
+HR_AVX2 inline void Store8(float* out, __m256 values) {
+  if constexpr (stores == Stores::kStreamed) {
+    _mm256_stream_ps(out, values);
+  } else {
+    _mm256_storeu_ps(out, values);
+  }
+}
+
 // Channel counts that divide 24: the pattern of factors repeats after three vectors. Returns the
 // items done.
+template <Stores stores>
 HR_AVX2 int64_t ScaleInterleaved24(const uint8_t* in, int64_t items, std::span<const float> factor,
                                    std::span<const float> offset, float* out) {
   float f[24], o[24];
@@ -79,9 +90,9 @@ HR_AVX2 int64_t ScaleInterleaved24(const uint8_t* in, int64_t items, std::span<c
   const __m256 o0 = _mm256_loadu_ps(o), o1 = _mm256_loadu_ps(o + 8), o2 = _mm256_loadu_ps(o + 16);
   int64_t at = 0;
   for (; at + 24 <= items; at += 24) {
-    _mm256_storeu_ps(out + at, Scale8(Load8(in + at), f0, o0));
-    _mm256_storeu_ps(out + at + 8, Scale8(Load8(in + at + 8), f1, o1));
-    _mm256_storeu_ps(out + at + 16, Scale8(Load8(in + at + 16), f2, o2));
+    Store8<stores>(out + at, Scale8(Load8(in + at), f0, o0));
+    Store8<stores>(out + at + 8, Scale8(Load8(in + at + 8), f1, o1));
+    Store8<stores>(out + at + 16, Scale8(Load8(in + at + 16), f2, o2));
   }
   return at;
 }
@@ -101,6 +112,7 @@ HR_AVX2 inline __m128i Channel8(__m128i low, __m128i high) {
 }
 
 // Returns the pixels done.
+template <Stores stores>
 HR_AVX2 int64_t ScaleToPlanes3(const uint8_t* in, int64_t pixels, const float* factor,
                                const float* offset, float* out) {
   const __m256 f0 = _mm256_set1_ps(factor[0]), f1 = _mm256_set1_ps(factor[1]),
@@ -110,9 +122,9 @@ HR_AVX2 int64_t ScaleToPlanes3(const uint8_t* in, int64_t pixels, const float* f
   int64_t p = 0;
   for (; p + 8 <= pixels; p += 8) {
     const __m128i low = Load16(in + p * 3), high = Load16(in + p * 3 + 8);
-    _mm256_storeu_ps(out + p, Scale8(Channel8<0>(low, high), f0, o0));
-    _mm256_storeu_ps(out + pixels + p, Scale8(Channel8<1>(low, high), f1, o1));
-    _mm256_storeu_ps(out + 2 * pixels + p, Scale8(Channel8<2>(low, high), f2, o2));
+    Store8<stores>(out + p, Scale8(Channel8<0>(low, high), f0, o0));
+    Store8<stores>(out + pixels + p, Scale8(Channel8<1>(low, high), f1, o1));
+    Store8<stores>(out + 2 * pixels + p, Scale8(Channel8<2>(low, high), f2, o2));
   }
   return p;
 }
@@ -129,32 +141,36 @@ HR_AVX2 int64_t FlipRow3(const std::byte* in, int64_t width, std::byte* out) {
   }
   return x;
 }
+
+bool Aligned32(const float* out) { return reinterpret_cast<uintptr_t>(out) % 32 == 0; }
 #endif
 
 }  // namespace
 
 void ScalePixels(const uint8_t* in, int64_t pixels, std::span<const float> factor,
-                 std::span<const float> offset, Layout layout, float* out) {
+                 std::span<const float> offset, Layout layout, float* out, Stores stores) {
   const auto channels = static_cast<int64_t>(factor.size());
-  if (layout == Layout::kChw && channels > 1) {
-    int64_t done = 0;
-#if defined(__x86_64__)
-    if (channels == 3 && HaveAvx2())
-      done = ScaleToPlanes3(in, pixels, factor.data(), offset.data(), out);
-#endif
-    ScaleToPlanes(in, done, pixels, factor, offset, out);
-    return;
-  }
+  const bool planes = layout == Layout::kChw && channels > 1;
   int64_t done = 0;
 #if defined(__x86_64__)
-  if (24 % channels == 0 && HaveAvx2())
-    done = ScaleInterleaved24(in, pixels * channels, factor, offset, out);
+  const bool streamed = stores == Stores::kStreamed && Aligned32(out);
+  if (planes && channels == 3 && HaveAvx2()) {
+    const auto scale = streamed && pixels % 8 == 0 ? ScaleToPlanes3<Stores::kStreamed>
+                                                   : ScaleToPlanes3<Stores::kCached>;
+    done = scale(in, pixels, factor.data(), offset.data(), out);
+  } else if (!planes && 24 % channels == 0 && HaveAvx2()) {
+    const auto scale =
+        streamed ? ScaleInterleaved24<Stores::kStreamed> : ScaleInterleaved24<Stores::kCached>;
+    done = scale(in, pixels * channels, factor, offset, out);
+  }
+  if (streamed) _mm_sfence();  // before anybody is told of the pixels
 #endif
+  if (planes) return ScaleToPlanes(in, done, pixels, factor, offset, out);
   ScaleInterleaved(in + done, pixels * channels - done, factor, offset, out + done);
 }
 
 void ScalePixels(const float* in, int64_t pixels, std::span<const float> factor,
-                 std::span<const float> offset, Layout layout, float* out) {
+                 std::span<const float> offset, Layout layout, float* out, Stores) {
   if (layout == Layout::kChw) return ScaleToPlanes(in, 0, pixels, factor, offset, out);
   ScaleInterleaved(in, pixels * static_cast<int64_t>(factor.size()), factor, offset, out);
 }

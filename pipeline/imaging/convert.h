@@ -12,12 +12,19 @@ namespace headrace {
 
 enum class Layout { kHwc, kChw };
 
+// How results go to memory. kStreamed: past the caches, for what fills them many times over and is
+// not read here soon (a batch): memory is not read before it is written. A wish: taken where the
+// processor and the alignment allow.
+enum class Stores { kCached, kStreamed };
+
 // out = in * factor[c] + offset[c]; factor and offset have as many items as a pixel has channels.
 // For (x * scale - mean) / std: factor = scale / std, offset = -mean / std.
 void ScalePixels(const uint8_t* in, int64_t pixels, std::span<const float> factor,
-                 std::span<const float> offset, Layout layout, float* out);
+                 std::span<const float> offset, Layout layout, float* out,
+                 Stores stores = Stores::kCached);
 void ScalePixels(const float* in, int64_t pixels, std::span<const float> factor,
-                 std::span<const float> offset, Layout layout, float* out);
+                 std::span<const float> offset, Layout layout, float* out,
+                 Stores stores = Stores::kCached);
 
 // HWC -> CHW.
 void PixelsToPlanes(const uint8_t* in, int64_t pixels, int64_t channels, uint8_t* out);

@@ -46,6 +46,28 @@ TEST(ConvertTest, EveryValueIsScaledByItsChannelInBothLayouts) {
   }
 }
 
+TEST(ConvertTest, StreamedPixelsAreTheSame) {
+  for (size_t channels : {1, 3, 4}) {
+    for (int64_t width : {8, 9, 64}) {
+      for (size_t shift : {0, 1}) {  // of `out` from a border of 64 bytes
+        const TestImage in = MakeNoise(5, width, static_cast<int64_t>(channels), 4);
+        const std::span<const float> factor(kFactor.data(), channels),
+            offset(kOffset.data(), channels);
+        for (const Layout layout : {Layout::kHwc, Layout::kChw}) {
+          std::vector<float> cached(in.pixels.size());
+          std::vector<float> memory(in.pixels.size() + 32);
+          auto* out = reinterpret_cast<float*>(
+              (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64 + shift * sizeof(float));
+          ScalePixels(in.pixels.data(), 5 * width, factor, offset, layout, cached.data());
+          ScalePixels(in.pixels.data(), 5 * width, factor, offset, layout, out, Stores::kStreamed);
+          ASSERT_TRUE(std::equal(cached.begin(), cached.end(), out))
+              << channels << " channels, width " << width << ", shift " << shift;
+        }
+      }
+    }
+  }
+}
+
 TEST(ConvertTest, PlanesHoldOneChannelEach) {
   const TestImage in = MakeNoise(9, 11, 3, 2);
   std::vector<uint8_t> out(in.pixels.size());

@@ -16,6 +16,8 @@ namespace {
 
 // Enough for any use; keeps sums of sizes far from overflow.
 constexpr int64_t kMaxSize = int64_t{1} << 30;
+// A batch that a core's caches cannot hold until it is sent.
+constexpr size_t kStreamedBytes = size_t{4} << 20;
 
 class BatchState final : public OpState {
  public:
@@ -140,8 +142,10 @@ class BatchState final : public OpState {
   }
   void AppendScaled(ColumnBuilder& column, std::span<const Cell> cells) {
     std::byte* to = column.Extend(chosen_.size());
+    const Stores stores =
+        size_ * column.row_bytes() >= kStreamedBytes ? Stores::kStreamed : Stores::kCached;
     for (uint32_t row : chosen_) {
-      scaling_->Write(cells[row], reinterpret_cast<float*>(to));
+      scaling_->Write(cells[row], reinterpret_cast<float*>(to), stores);
       to += column.row_bytes();
     }
   }

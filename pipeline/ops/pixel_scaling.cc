@@ -71,15 +71,15 @@ Shape PixelScaling::ShapeAfter(const Shape& shape) const {
   return layout_ == Layout::kChw ? Shape{shape[2], shape[0], shape[1]} : shape;
 }
 
-void PixelScaling::Write(const Cell& image, float* out) const {
+void PixelScaling::Write(const Cell& image, float* out, Stores stores) const {
   const int64_t pixels = image.shape[0] * image.shape[1];
   const auto channels = static_cast<size_t>(image.shape[2]);
   const std::span factor(factor_.data(), channels);
   const std::span offset(offset_.data(), channels);
   if (image_.dtype == DType::kUInt8) {
-    ScalePixels(image.as<uint8_t>().data(), pixels, factor, offset, layout_, out);
+    ScalePixels(image.as<uint8_t>().data(), pixels, factor, offset, layout_, out, stores);
   } else {
-    ScalePixels(image.as<float>().data(), pixels, factor, offset, layout_, out);
+    ScalePixels(image.as<float>().data(), pixels, factor, offset, layout_, out, stores);
   }
 }
 

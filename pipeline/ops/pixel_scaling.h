@@ -39,7 +39,7 @@ class PixelScaling {
   // Of what Write makes of an image of `shape`.
   Shape ShapeAfter(const Shape& shape) const;
   // shape.items() floats at `out`. The image has passed Check.
-  void Write(const Cell& image, float* out) const;
+  void Write(const Cell& image, float* out, Stores stores = Stores::kCached) const;
 
  private:
   PixelScaling(NormalizeParams params, Layout layout)

@@ -108,10 +108,11 @@ class ReceivingCall final : public std::enable_shared_from_this<ReceivingCall> {
 
   void OnRead(bool ok) {
     const auto keep = shared_from_this();
+    const bool wanted = !closing();  // the mutex also orders this read after the one before
     if (ok) {
       absl::StatusOr<std::optional<FrameBuffer>> frame = assembly_.Add(wire_->read);
       wire_->read.Clear();
-      if (frame.ok() && frame->has_value() && !closing()) {
+      if (frame.ok() && frame->has_value() && wanted) {
         receiver_->OnFrame(**std::move(frame));
       } else if (!frame.ok()) {
         BreakOff(std::move(frame).status());
