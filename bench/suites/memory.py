@@ -1,6 +1,7 @@
 """Resident memory over ten epochs with a consumer that is slower than the worker: the slope per epoch, of this process and of the worker.
 
-Ten epochs before them are warm-up: pools and queues come to their byte limits only when chance has filled all of them at once."""
+The epochs before them are warm-up: pools and queues come to their byte limits only when chance has filled all of them at once, and the
+allocator gives freed pages back after 10 to 20 seconds, as many epochs as that takes."""
 import os
 import pathlib
 import statistics
@@ -8,7 +9,7 @@ import time
 
 import _local
 
-WARM = 10
+WARM = 25
 EPOCHS = 10
 
 
