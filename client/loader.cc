@@ -26,6 +26,14 @@ absl::StatusOr<std::optional<Element>> Loader::Next(absl::Duration timeout) {
   return core_->Next(timeout);
 }
 void Loader::Close(absl::Duration timeout) { core_->Close(timeout); }
+v1::LoaderState Loader::State() const { return core_->State(); }
+absl::Status Loader::LoadStates(std::vector<v1::LoaderState> states) {
+  return core_->LoadStates(std::move(states));
+}
+absl::Status Loader::Restore(absl::Duration timeout) { return core_->Restore(timeout); }
+absl::Status Loader::SetPlace(uint32_t reader, uint32_t readers) {
+  return core_->SetPlace(reader, readers);
+}
 uint64_t Loader::epoch() const { return core_->epoch(); }
 const Schema& Loader::schema() const { return core_->schema(); }
 bool Loader::batched() const { return core_->job().batched(); }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -62,6 +63,20 @@ class Loader {
   // Says goodbye and reports what was handed over. Wakes a Next that waits. Bounded by `timeout`
   // and the call under way. Idempotent.
   void Close(absl::Duration timeout);
+
+  // What a checkpoint keeps of this reader: what Next handed over, not what was prefetched. Changes
+  // nothing; may be called between any two calls of Next, and after Close. Small (docs/resume.md).
+  v1::LoaderState State() const;
+  // The next StartEpoch goes on from these: the states of all readers that saved, or this reader's
+  // own where as many read on as saved and each loads its own. INVALID_ARGUMENT for damaged ones;
+  // what only the dispatcher can tell (another pipeline, missing states) is Restore's to say.
+  absl::Status LoadStates(std::vector<v1::LoaderState> states);
+  // Waits until all readers have handed in their states; StartEpoch does so too. Nothing to do
+  // where none was loaded. DEADLINE_EXCEEDED says who is waited for: call again.
+  absl::Status Restore(absl::Duration timeout);
+  // Which reader this is, of how many that save and restore together; at first the rank, of
+  // world_size. For ranks with several readers (a DataLoader's workers). Before the first epoch.
+  absl::Status SetPlace(uint32_t reader, uint32_t readers);
 
   uint64_t epoch() const;
   const Schema& schema() const;  // of the elements

@@ -45,6 +45,9 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
   request.set_job(job_.job());
   request.set_epoch(epoch_);
   request.set_tasks_version(tasks_version_);
+  request.set_needs_seen(needs_seen_);
+  // While a restore waits, the life that this belongs to may end at any time.
+  request.set_incarnation(restore_ == nullptr ? incarnation_ : 0);
   tracker_.Fill(request);
   for (uint64_t task : streams_.Broken()) request.add_broken_tasks(task);
   v1::ClientLoad& load = *request.mutable_load();
@@ -91,6 +94,7 @@ void LoaderCore::BeatLoop() {
       Do(std::move(retries));
       continue;
     }
+    KeepDelivered();
     const absl::StatusOr<v1::ClientBeatReply> reply =
         dispatcher_->ClientBeat(request, kBeatTimeout);
     Chores chores;
@@ -104,7 +108,8 @@ void LoaderCore::BeatLoop() {
         // reports wait.
         if (!MayPass(reply.status()))
           Fail(Annotate(reply.status(), "the dispatcher refuses beats"));
-      } else if (request.client() == client_id_) {
+      } else if (request.client() == client_id_ &&
+                 request.incarnation() == (restore_ == nullptr ? incarnation_ : 0)) {
         unknown = reply->unknown_client();
         if (!unknown && !closed_ && request.epoch() == epoch_) TakeReply(*reply, sent_at, chores);
       }
@@ -133,6 +138,8 @@ void LoaderCore::TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent
     merger_.RemoveTask(task);
     streams_.Remove(task, chores.dropped);
   }
+  needs_.insert(needs_.end(), reply.needs().begin(), reply.needs().end());
+  needs_seen_ = reply.needs_seen();
   if (tracker_.must_confirm() || tracker_.backlog()) beat_now_ = true;
   if (reply.tasks_changed() && in_epoch_) TakeTasks(reply.tasks(), reply.tasks_version(), chores);
   if (reply.epoch_finished() && in_epoch_) {
@@ -248,6 +255,23 @@ absl::Status LoaderCore::Reopen() {
              job_.job_name());
   const absl::Duration asked_at = clock_->Steady();
   HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply, CallOpenJob(uid, client_.call_timeout));
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool other = reply.job() == job_.job() && reply.incarnation() != incarnation_;
+    if (other && (restore_ != nullptr || !began_)) {  // nothing of ours is lost with it
+      incarnation_ = reply.incarnation();
+      client_id_ = reply.client();
+      next_epoch_ = reply.next_epoch();
+      states_sent_ = false;
+      answered_ = asked_at;
+      changed_.SignalAll();
+      return absl::OkStatus();
+    }
+    if (other) {
+      Replaced();
+      return absl::OkStatus();
+    }
+  }
   if (reply.job() != job_.job()) {
     return FailedPrecondition(
         "job '{}' was over when this client came back: its records were given to others",
@@ -265,6 +289,7 @@ absl::Status LoaderCore::Reopen() {
       return absl::OkStatus();
     }
     start.set_epoch(epoch_);
+    start.set_incarnation(incarnation_);
   }
   const absl::StatusOr<v1::StartEpochReply> started =
       dispatcher_->StartEpoch(start, client_.call_timeout);
@@ -297,9 +322,11 @@ absl::Status LoaderCore::LeaveEpoch(absl::Duration timeout) {
       *goodbye.mutable_delivered() = last.delivered();
       goodbye.set_client(client_id_);
       goodbye.set_epoch(epoch_);
+      goodbye.set_incarnation(incarnation_);
       client_id_ = 0;
       uid_ = FreshUid();
     }
+    left_ = left_ || in_epoch_;
     in_epoch_ = false;
     uid = uid_;
     streams_.Clear(chores.dropped);
@@ -320,6 +347,10 @@ absl::Status LoaderCore::LeaveEpoch(absl::Duration timeout) {
     return FailedPrecondition("job '{}' was over when this client came back", job_.job_name());
   }
   absl::MutexLock lock(&mutex_);
+  if (reply.incarnation() != incarnation_) {
+    Replaced();
+    return Ended();
+  }
   client_id_ = reply.client();
   answered_ = asked_at;
   beat_.Signal();

@@ -9,6 +9,7 @@
 #include "common/backoff.h"
 #include "common/logging/logging.h"
 #include "common/status.h"
+#include "element/pipeline_sketch.h"
 #include "element/schema_proto.h"
 
 namespace headrace {
@@ -37,8 +38,11 @@ LoaderCore::LoaderCore(v1::PipelineDef pipeline, StreamOptions options, ClientOp
       dispatcher_(deps.dispatcher),
       connector_(deps.connector.get()),
       clock_(deps.clock),
+      sketch_(SketchOf(pipeline_)),
       merger_(options_.prefetch_bytes),
-      uid_(FreshUid()) {}
+      uid_(FreshUid()),
+      reader_(options_.rank),
+      readers_(std::max({1u, options_.rank + 1, options_.job_options.world_size()})) {}
 
 absl::Status LoaderCore::Open() {
   uint64_t uid = 0;
@@ -63,6 +67,7 @@ absl::Status LoaderCore::Open() {
   absl::MutexLock lock(&mutex_);
   client_id_ = job_.client();
   next_epoch_ = job_.next_epoch();
+  incarnation_ = job_.incarnation();
   answered_ = clock_->Steady();
   return absl::OkStatus();
 }
@@ -87,6 +92,7 @@ absl::StatusOr<v1::StartEpochReply> LoaderCore::TryStartEpoch(uint64_t epoch,
     absl::MutexLock lock(&mutex_);
     request.set_client(client_id_);
     request.set_abandon_unfinished(left_early_);
+    request.set_incarnation(incarnation_);
   }
   request.set_job(job_.job());
   request.set_epoch(epoch);
@@ -128,15 +134,32 @@ absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked, absl::Duratio
   {
     absl::MutexLock lock(&mutex_);
     HR_RETURN_IF_ERROR(Ended());
-    if (in_epoch_ && !epoch_finished_ && asked == epoch_) return absl::OkStatus();
-    epoch = asked.value_or(next_epoch_);
+    if (restore_ == nullptr && in_epoch_ && !epoch_finished_ && asked == epoch_) {
+      return absl::OkStatus();
+    }
   }
   const absl::Duration asked_at = clock_->Steady();
-  HR_ASSIGN_OR_RETURN(const v1::StartEpochReply reply, CallStartEpoch(epoch, timeout));
-  Chores chores;
+  HR_RETURN_IF_ERROR(Restore(timeout));
   {
     absl::MutexLock lock(&mutex_);
+    epoch = asked.value_or(next_epoch_);
+  }
+  HR_ASSIGN_OR_RETURN(const v1::StartEpochReply reply,
+                      CallStartEpoch(epoch, asked_at + timeout - clock_->Steady()));
+  Chores chores;
+  {
+    absl::MutexLock saving(&delivered_mutex_);
+    absl::MutexLock lock(&mutex_);
     tracker_.Reset();
+    delivered_.Clear();
+    fresh_.clear();
+    needs_.clear();
+    needs_seen_ = epoch_elements_ = 0;
+    // Of an earlier epoch nothing is carried on.
+    if (carried_.has_value() && epoch == next_epoch_) delivered_ = *std::move(carried_);
+    carried_.reset();
+    left_ = false;
+    began_ = true;
     answered_ = std::max(answered_, asked_at);
     EnterEpoch(epoch, reply, chores);
   }
@@ -187,6 +210,8 @@ std::optional<Element> LoaderCore::TakeElement() {
   std::optional<FrameMerger::Row> row = merger_.Pop();
   if (!row) return std::nullopt;
   tracker_.Delivered(*row->frame, row->row);
+  row->frame->AppendRuns(row->row, row->row + 1, fresh_);
+  ++epoch_elements_;
   Element element(std::move(row->frame), row->row);
   ++stats_.elements;
   stats_.bytes += element.frame()->bytes() / element.frame()->rows();
@@ -213,6 +238,7 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
     }
     if (epoch_finished_) {
       in_epoch_ = false;
+      fresh_.clear();
       return std::nullopt;
     }
     if (now >= deadline) {
@@ -240,6 +266,7 @@ void LoaderCore::Close(absl::Duration timeout) {
     *request.mutable_delivered() = last.delivered();
     request.set_client(client_id_);
     request.set_epoch(epoch_);
+    request.set_incarnation(incarnation_);
     streams_.Clear(dropped);
     merger_.Clear();
     changed_.SignalAll();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -15,6 +16,7 @@
 #include "client/stall_meter.h"
 #include "client/task_streams.h"
 #include "common/sync/thread.h"
+#include "element/delivered_set.h"
 
 namespace headrace {
 
@@ -28,6 +30,10 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   absl::Status StartEpoch(std::optional<uint64_t> epoch, absl::Duration timeout);
   absl::StatusOr<std::optional<Element>> Next(absl::Duration timeout);
   void Close(absl::Duration timeout);
+  v1::LoaderState State() ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
+  absl::Status LoadStates(std::vector<v1::LoaderState> states) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Restore(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
+  absl::Status SetPlace(uint32_t reader, uint32_t readers) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From receivers.
   void OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer);
@@ -60,6 +66,16 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   // The dispatcher knows us no more: opens the job again, enters the epoch again. By the beat
   // thread.
   absl::Status Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<bool> TryRestore(absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
+  // Loaded and not begun: the same again.
+  v1::LoaderState LoadedState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Run> TakeFresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves what was handed over since the last time into the set. By the beat thread, not the
+  // trainer's.
+  void KeepDelivered() ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
+  // Other trainers went on from a checkpoint.
+  void Replaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Leaves an epoch that others still read: says goodbye and comes back as a new client.
   absl::Status LeaveEpoch(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<v1::OpenJobReply> CallOpenJob(uint64_t uid, absl::Duration timeout)
@@ -84,8 +100,13 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   const std::shared_ptr<ConsumerCalls> dispatcher_;
   FrameConnector* const connector_;  // the Loader's; not used after Close
   const Clock* const clock_;
+  const v1::PipelineDef sketch_;
   v1::OpenJobReply job_;  // written by Open
   Schema schema_;
+
+  // What was handed over of epoch_, for saved states; taken before mutex_.
+  absl::Mutex delivered_mutex_;
+  DeliveredSet delivered_ ABSL_GUARDED_BY(delivered_mutex_);
 
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;  // an element, the end, an error, a new client id: for Next, StartEpoch
@@ -114,6 +135,20 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Duration period_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(500);
   absl::Duration answered_ ABSL_GUARDED_BY(mutex_);  // when the last answered beat was sent
+  std::vector<Run> fresh_ ABSL_GUARDED_BY(mutex_);   // handed over and not in delivered_ yet
+  std::vector<v1::SplitSpan> needs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t needs_seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t epoch_elements_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool began_ ABSL_GUARDED_BY(mutex_) = false;  // an epoch of this incarnation
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;   // in mid-epoch, and began no other since
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t reader_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t readers_ ABSL_GUARDED_BY(mutex_) = 1;
+  // States that were loaded, until they are restored.
+  std::unique_ptr<v1::RestoreJobRequest> restore_ ABSL_GUARDED_BY(mutex_);
+  bool states_sent_ ABSL_GUARDED_BY(mutex_) = false;
+  // This reader's share of what was restored, until the epoch begins.
+  std::optional<DeliveredSet> carried_ ABSL_GUARDED_BY(mutex_);
   v1::EpochSummary summary_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_ ABSL_GUARDED_BY(mutex_);
 

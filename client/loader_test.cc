@@ -8,6 +8,7 @@
 #include "client/scripted_dispatcher.h"
 #include "client/test_frames.h"
 #include "common/fake_clock.h"
+#include "element/delivered_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/fake_dispatcher_client.h"
@@ -107,6 +108,119 @@ TEST_F(LoaderTest, ElementsComeInOrderAreReportedAndTheEpochEndsWhenTheDispatche
   EXPECT_EQ(loader->summary().delivered(), 5u);
   EXPECT_EQ(loader->Next(absl::Seconds(1)).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(loader->stats().elements, 5u);
+}
+
+DeliveredSet DeliveredIn(const v1::LoaderState& state) {
+  DeliveredSet set;
+  EXPECT_TRUE(set.Merge(state.delivered()).ok());
+  return set;
+}
+
+TEST_F(LoaderTest, AStateHasWhatWasHandedOverAndNotWhatIsHeld) {
+  v1::SplitSpan need;
+  need.set_split(0);
+  need.add_numbers(8);
+  dispatcher_.Set([&](Script& s) { s.needs = {need}; });
+  Push({.first = 0, .rows = 4});
+  Push({.sequence = 1, .first = 4, .rows = 4});
+  auto loader = OpenInEpoch();
+  EXPECT_TRUE(DeliveredIn(loader->State()).empty());
+  EXPECT_THAT(Take(*loader, 3), ElementsAre(0, 1, 2));
+  const v1::LoaderState state = loader->State();
+  EXPECT_EQ(state.epoch(), 0u);
+  EXPECT_EQ(state.fingerprint(), "print");
+  EXPECT_EQ(state.dataset_version(), "v1");
+  EXPECT_TRUE(DeliveredIn(state).Contains({0, 0, 3}));
+  EXPECT_EQ(DeliveredIn(state).records(), 3u);
+  EXPECT_EQ(loader->State().SerializeAsString(), state.SerializeAsString());
+  EXPECT_THAT(Take(*loader, 5), ElementsAre(3, 4, 5, 6, 7));
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.size() == 8; }));
+  uint64_t needed = 0;
+  for (int i = 0; i < 1000 && needed == 0; ++i) {
+    absl::SleepFor(absl::Milliseconds(2));
+    DeliveredIn(loader->State()).ForEachNeed([&](uint64_t, uint32_t, uint64_t n) { needed = n; });
+  }
+  EXPECT_EQ(needed, 8u);
+  dispatcher_.Set([](Script& s) { s.finished = true; });
+  EXPECT_THAT(Take(*loader, 1), IsEmpty());
+  EXPECT_EQ(loader->State().epoch(), 1u);
+  EXPECT_TRUE(DeliveredIn(loader->State()).empty());
+}
+
+TEST_F(LoaderTest, LoadedStatesAreHandedInBeforeTheEpochBeginsAndCarriedOn) {
+  DeliveredSet before;
+  before.Add({5, 0, 10});
+  stream_options_.rank = 1;
+  stream_options_.job_options.set_world_size(2);
+  dispatcher_.Set([&](Script& s) {
+    s.incarnation = 8;
+    s.restore_reply.set_ready(true);
+    s.restore_reply.set_incarnation(9);
+    s.restore_reply.set_epoch(3);
+    *s.restore_reply.mutable_carried() = before.Encode();
+  });
+  Push({.epoch = 3, .first = 0, .rows = 2});
+  auto loader = Open();
+  ASSERT_TRUE(loader.ok());
+  v1::LoaderState state = (*loader)->State();
+  state.set_reader(0);
+  ASSERT_TRUE((*loader)->LoadStates({state, state}).ok());
+  ASSERT_TRUE((*loader)->StartEpoch().ok());
+  EXPECT_THAT(Take(**loader, 1), ElementsAre(0));
+  const Script script = dispatcher_.Look();
+  ASSERT_EQ(script.restores.size(), 1u);
+  EXPECT_EQ(script.restores[0].states_size(), 2);
+  EXPECT_EQ(script.restores[0].reader(), 1u);
+  EXPECT_EQ(script.restores[0].readers(), 2u);
+  EXPECT_EQ(script.restores[0].incarnation(), 8u);
+  EXPECT_EQ(script.starts.back().epoch(), 3u);
+  EXPECT_EQ(script.starts.back().incarnation(), 9u);
+  const DeliveredSet after = DeliveredIn((*loader)->State());
+  EXPECT_TRUE(after.Contains({5, 0, 10}));
+  EXPECT_TRUE(after.Contains({0, 0, 1}));
+  EXPECT_EQ(after.records(), 11u);
+}
+
+TEST_F(LoaderTest, ARestoreThatWaitsForOthersSaysForWhom) {
+  dispatcher_.Set([](Script& s) { s.restore_reply.add_missing(1); });
+  stream_options_.job_options.set_world_size(2);
+  auto loader = Open();
+  ASSERT_TRUE(loader.ok());
+  ASSERT_TRUE((*loader)->LoadStates({(*loader)->State()}).ok());
+  const absl::Status waits = (*loader)->StartEpoch(std::nullopt, absl::Milliseconds(300));
+  EXPECT_EQ(waits.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(waits.message()), HasSubstr("readers 1 of 2"));
+  const Script script = dispatcher_.Look();
+  EXPECT_GT(script.restores.size(), 1u);
+  EXPECT_EQ(script.restores[0].states_size(), 1);
+  EXPECT_EQ(script.restores[1].states_size(), 0);
+}
+
+TEST_F(LoaderTest, DamagedStatesAreRefusedAtOnce) {
+  auto loader = Open();
+  ASSERT_TRUE(loader.ok());
+  EXPECT_FALSE((*loader)->LoadStates({}).ok());
+  v1::LoaderState state = (*loader)->State();
+  state.set_version(2);
+  EXPECT_THAT(std::string((*loader)->LoadStates({state}).message()), HasSubstr("version 2"));
+  state.set_version(1);
+  state.mutable_delivered()->add_open()->set_records("?");
+  EXPECT_THAT(std::string((*loader)->LoadStates({state}).message()), HasSubstr("Roaring"));
+}
+
+TEST_F(LoaderTest, ATrainerWhoseJobBeganAnotherLifeMeanwhileIsToldThatItWasReplaced) {
+  dispatcher_.Set([](Script& s) { s.incarnation = 8; });
+  Push({.first = 0, .rows = 3});
+  auto loader = OpenInEpoch();
+  EXPECT_THAT(Take(*loader, 1), ElementsAre(0));
+  dispatcher_.Set([](Script& s) {
+    s.incarnation = 9;
+    s.unknown = true;
+  });
+  absl::Status status;
+  while (status.ok()) status = loader->Next(absl::Seconds(20)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("replaced"));
 }
 
 TEST_F(LoaderTest, ATrainerThatWaitsBeatsSoonButNotAllTheTime) {

@@ -27,9 +27,13 @@ class ScriptedDispatcher final : public DispatcherHandler {
     uint32_t client_timeout_ms = 0;
     absl::Status start_epoch = absl::OkStatus();
     absl::Status failure = absl::OkStatus();
+    uint64_t incarnation = 0;
+    v1::RestoreJobReply restore_reply;
+    std::vector<v1::SplitSpan> needs;  // told in every beat
     // What it was told.
     std::vector<v1::OpenJobRequest> opens;
     std::vector<v1::StartEpochRequest> starts;
+    std::vector<v1::RestoreJobRequest> restores;
     std::vector<v1::CloseClientRequest> closes;
     v1::ClientBeatRequest last_beat;
     size_t beats = 0;
@@ -67,6 +71,9 @@ class ScriptedDispatcher final : public DispatcherHandler {
     reply.set_job(7);
     reply.set_client(script_.client);
     reply.set_job_name("job");
+    reply.set_incarnation(script_.incarnation);
+    reply.set_fingerprint("print");
+    reply.set_dataset_version("v1");
     reply.set_client_timeout_milliseconds(script_.client_timeout_ms);
     return reply;
   }
@@ -98,6 +105,7 @@ class ScriptedDispatcher final : public DispatcherHandler {
       reply.set_tasks_changed(true);
       AddTasks(reply.mutable_tasks());
     }
+    for (const v1::SplitSpan& span : script_.needs) *reply.add_needs() = span;
     reply.set_epoch_finished(script_.finished);
     reply.mutable_summary()->set_delivered(script_.delivered.size());
     if (!script_.failure.ok()) {
@@ -112,6 +120,13 @@ class ScriptedDispatcher final : public DispatcherHandler {
     script_.closes.push_back(request);
     Deliver(request.delivered());
     return v1::CloseClientReply();
+  }
+
+  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request) override {
+    absl::MutexLock lock(&mutex_);
+    if (script_.down) return Unavailable("down");
+    script_.restores.push_back(request);
+    return script_.restore_reply;
   }
 
   absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(
@@ -134,6 +149,9 @@ class ScriptedDispatcher final : public DispatcherHandler {
     return Unimplemented("not for operators");
   }
   absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest&) override {
+    return Unimplemented("not for operators");
+  }
+  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest&) override {
     return Unimplemented("not for operators");
   }
 

@@ -6,7 +6,7 @@ namespace headrace {
 namespace {
 
 constexpr char kRecordsHelp[] =
-    "Elements delivered, records settled without output, records failed";
+    "Elements delivered, records settled without output, failed, and left out of leases as done";
 
 void Raise(Counter& counter, uint64_t& shown, uint64_t total) {
   if (total <= shown) return;
@@ -46,6 +46,7 @@ DispatcherMetrics::JobSeries& DispatcherMetrics::SeriesOf(const dispatch::Job& j
   series.delivered = records("delivered");
   series.settled = records("settled");
   series.failed = records("failed");
+  series.skipped = records("skipped");
   series.pending = splits("pending");
   series.leased = splits("leased");
   series.clients =
@@ -68,12 +69,16 @@ void DispatcherMetrics::UpdateJob(const dispatch::Job& job) {
     counts.delivered += job.epoch->counts().delivered;
     counts.settled += job.epoch->counts().settled;
     counts.failed += job.epoch->counts().failed;
+    counts.skipped += job.epoch->counts().skipped;
+    counts.restored += job.epoch->counts().restored;
     pending = job.epoch->pending();
     leased = job.epoch->leases().size();
   }
-  Raise(*series.delivered, series.shown.delivered, counts.delivered);
+  // What a checkpoint brought was delivered in an earlier life.
+  Raise(*series.delivered, series.shown.delivered, counts.delivered - counts.restored);
   Raise(*series.settled, series.shown.settled, counts.settled);
   Raise(*series.failed, series.shown.failed, counts.failed);
+  Raise(*series.skipped, series.shown.skipped, counts.skipped);
   series.pending->Set(static_cast<double>(pending));
   series.leased->Set(static_cast<double>(leased));
   series.clients->Set(static_cast<double>(job.clients.size()));

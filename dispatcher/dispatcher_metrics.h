@@ -28,6 +28,7 @@ class DispatcherMetrics {
     Counter* delivered = nullptr;
     Counter* settled = nullptr;
     Counter* failed = nullptr;
+    Counter* skipped = nullptr;
     Gauge* pending = nullptr;
     Gauge* leased = nullptr;
     Gauge* clients = nullptr;

@@ -152,7 +152,8 @@ TEST_F(FenceTest, AClientThatLeavesHandsItsShareToTheOthers) {
   EXPECT_EQ(SkipOf(again.leases(0)), "[0+1]");
 }
 
-TEST_F(FenceTest, ALostClientIsNotWaitedForAndItsShareGoesToOthers) {
+TEST_F(FenceTest, ALostClientIsNotWaitedForWhereTheJobSaysSoAndItsShareGoesToOthers) {
+  options.set_on_client_loss(v1::ON_CLIENT_LOSS_REASSIGN);
   Begin();
   TestClient other = Open();
   ASSERT_TRUE(Start(other).ok());
@@ -162,18 +163,53 @@ TEST_F(FenceTest, ALostClientIsNotWaitedForAndItsShareGoesToOthers) {
   EXPECT_THAT(fences, Contains(task));
   Beat(other, 0, {}, fences);
   EXPECT_THAT(Lease(b, TasksOf(b).at(0), 1).leases(), SizeIs(1));
+  EXPECT_THAT(JobNamed().warnings(), ElementsAre(HasSubstr("may have come twice")));
 }
 
-TEST_F(FenceTest, ASilentClientIsWaitedForWhereTheJobSaysSo) {
-  options.set_on_client_loss(v1::ON_CLIENT_LOSS_WAIT);
+TEST_F(FenceTest, ASilentClientIsWaitedForWithExactlyOnce) {
   Begin();
   TestClient other = Open();
   ASSERT_TRUE(Start(other).ok());
   Pass(absl::Seconds(30), {&a, &b}, {&other});
   EXPECT_THAT(Beat(other).fences(), IsEmpty());
   EXPECT_TRUE(Lease(b, TasksOf(b).at(0), 1).exhausted());
+  EXPECT_THAT(Beat(other).waiting(), HasSubstr("jobs release job"));
+  EXPECT_THAT(JobNamed().error(), HasSubstr("waiting for client 1 (rank 0)"));
   Beat(a, {ReadToEnd(task, lease, 2)});
   EXPECT_TRUE(Beat(client, task, {MakeRun(0, 0, 2)}).epoch_finished());
+}
+
+TEST_F(FenceTest, WhileASilentClientIsWaitedForTheOthersGoOnWithOtherSplits) {
+  Begin({.splits = 3});
+  TestClient other = Open();
+  ASSERT_TRUE(Start(other).ok());
+  // Its worker goes too: what that held waits for the client's confirmation, and nothing else does.
+  Pass(absl::Seconds(30), {&b}, {&other});
+  const std::vector<uint64_t> fences = FencesOf(other);
+  EXPECT_THAT(fences, Contains(task));
+  Beat(other, 0, {}, fences);
+  const uint64_t task_b = TasksOf(b).at(0);
+  const v1::LeaseSplitsReply rest = Lease(b, task_b, 1, 10);
+  ASSERT_THAT(rest.leases(), SizeIs(2));
+  std::vector<v1::SplitReport> reports;
+  for (const v1::Lease& each : rest.leases()) reports.push_back(ReadToEnd(task_b, each, 0));
+  Beat(b, reports);
+  EXPECT_FALSE(Beat(other).epoch_finished());
+  EXPECT_THAT(Beat(other).waiting(), HasSubstr("silent for"));
+  v1::ReleaseJobRequest release;
+  release.set_job_name("job");
+  const auto released = service->ReleaseJob(release);
+  ASSERT_TRUE(released.ok()) << released.status();
+  EXPECT_THAT(released->clients(), ElementsAre(HasSubstr("client 1")));
+  EXPECT_THAT(Twice(&DispatcherService::ReleaseJob, release)->clients(), IsEmpty());
+  EXPECT_TRUE(Beat(client).unknown_client());
+  const std::vector<uint64_t> all = FencesOf(other);
+  Beat(other, 0, {}, all);
+  const auto again = Lease(b, TasksOf(b).at(0), 1, 10);
+  ASSERT_THAT(again.leases(), SizeIs(1));
+  EXPECT_EQ(again.leases(0).split().id(), 0u);
+  release.set_job_name("nobody");
+  EXPECT_EQ(service->ReleaseJob(release).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(FenceTest, WhenTheLastClientGoesTheEpochIsParkedAndTheNextOneContinuesIt) {

@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/saved_states.h"
 
 namespace headrace {
 
@@ -28,7 +29,8 @@ auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpCon
     absl::MutexLock lock(&mutex_);
     HR_RETURN_IF_ERROR(journal_failure_);
     dispatch::Changes changes(state_, absl::ToUnixMillis(deps_.clock->Now()));
-    dispatch::OpContext context{changes, liveness_, telemetry_, config_, deps_.clock->Steady()};
+    dispatch::OpContext context{changes,   liveness_, telemetry_,
+                                restores_, config_,   deps_.clock->Steady()};
     answer = op(context);
     // What was applied before a bug stands, so it is kept too.
     position = deps_.journal->Append(changes.Take());
@@ -91,6 +93,19 @@ absl::StatusOr<v1::ClientBeatReply> DispatcherService::ClientBeat(
 absl::StatusOr<v1::CloseClientReply> DispatcherService::CloseClient(
     const v1::CloseClientRequest& request) {
   return Run([&](dispatch::OpContext& context) { return dispatch::CloseClient(context, request); });
+}
+
+absl::StatusOr<v1::RestoreJobReply> DispatcherService::RestoreJob(
+    const v1::RestoreJobRequest& request) {
+  HR_ASSIGN_OR_RETURN(auto states, dispatch::DecodeStates(request));
+  return Run([&](dispatch::OpContext& context) {
+    return dispatch::RestoreJob(context, request, std::move(states));
+  });
+}
+
+absl::StatusOr<v1::ReleaseJobReply> DispatcherService::ReleaseJob(
+    const v1::ReleaseJobRequest& request) {
+  return Run([&](dispatch::OpContext& context) { return dispatch::ReleaseJob(context, request); });
 }
 
 absl::StatusOr<v1::RegisterWorkerReply> DispatcherService::RegisterWorker(

@@ -41,6 +41,7 @@ class DispatcherService final : public DispatcherHandler {
   absl::StatusOr<v1::StartEpochReply> StartEpoch(const v1::StartEpochRequest& request) override;
   absl::StatusOr<v1::ClientBeatReply> ClientBeat(const v1::ClientBeatRequest& request) override;
   absl::StatusOr<v1::CloseClientReply> CloseClient(const v1::CloseClientRequest& request) override;
+  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request) override;
   absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(
       const v1::RegisterWorkerRequest& request) override;
   absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(const v1::WorkerBeatRequest& request) override;
@@ -49,6 +50,7 @@ class DispatcherService final : public DispatcherHandler {
   absl::StatusOr<v1::ListWorkersReply> ListWorkers(const v1::ListWorkersRequest& request) override;
   absl::StatusOr<v1::CancelJobReply> CancelJob(const v1::CancelJobRequest& request) override;
   absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest& request) override;
+  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request) override;
 
   // Not OK once the journal failed: for health probes.
   absl::Status health() const;
@@ -67,6 +69,7 @@ class DispatcherService final : public DispatcherHandler {
   dispatch::State state_ ABSL_GUARDED_BY(mutex_);
   dispatch::Liveness liveness_ ABSL_GUARDED_BY(mutex_);
   dispatch::Telemetry telemetry_ ABSL_GUARDED_BY(mutex_);
+  dispatch::Restores restores_ ABSL_GUARDED_BY(mutex_);
   absl::Status journal_failure_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -26,6 +26,8 @@ class ConsumerCalls {
                                                          absl::Duration timeout) = 0;
   virtual absl::StatusOr<v1::CloseClientReply> CloseClient(const v1::CloseClientRequest& request,
                                                            absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request,
+                                                         absl::Duration timeout) = 0;
 };
 
 // What a worker calls.
@@ -52,6 +54,8 @@ class OperatorCalls {
                                                        absl::Duration timeout) = 0;
   virtual absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest& request,
                                                            absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request,
+                                                         absl::Duration timeout) = 0;
 };
 
 class DispatcherClient : public ConsumerCalls, public WorkerCalls, public OperatorCalls {};

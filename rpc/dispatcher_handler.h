@@ -16,6 +16,7 @@ class DispatcherHandler {
   virtual absl::StatusOr<v1::ClientBeatReply> ClientBeat(const v1::ClientBeatRequest& request) = 0;
   virtual absl::StatusOr<v1::CloseClientReply> CloseClient(
       const v1::CloseClientRequest& request) = 0;
+  virtual absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request) = 0;
   virtual absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(
       const v1::RegisterWorkerRequest& request) = 0;
   virtual absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(const v1::WorkerBeatRequest& request) = 0;
@@ -27,6 +28,7 @@ class DispatcherHandler {
   virtual absl::StatusOr<v1::CancelJobReply> CancelJob(const v1::CancelJobRequest& request) = 0;
   virtual absl::StatusOr<v1::DrainWorkerReply> DrainWorker(
       const v1::DrainWorkerRequest& request) = 0;
+  virtual absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request) = 0;
 };
 
 }  // namespace headrace

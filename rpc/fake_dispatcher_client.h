@@ -74,6 +74,14 @@ class FakeDispatcherClient final : public DispatcherClient {
                                                    absl::Duration) override {
     return Call("DrainWorker", &DispatcherHandler::DrainWorker, request);
   }
+  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request,
+                                                 absl::Duration) override {
+    return Call("RestoreJob", &DispatcherHandler::RestoreJob, request);
+  }
+  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request,
+                                                 absl::Duration) override {
+    return Call("ReleaseJob", &DispatcherHandler::ReleaseJob, request);
+  }
 
  private:
   template <typename Request, typename Reply>

@@ -63,6 +63,14 @@ class GrpcDispatcherClient final : public DispatcherClient {
                                                    absl::Duration timeout) override {
     return Call("DrainWorker", &v1::Dispatcher::Stub::DrainWorker, request, timeout);
   }
+  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest& request,
+                                                 absl::Duration timeout) override {
+    return Call("RestoreJob", &v1::Dispatcher::Stub::RestoreJob, request, timeout);
+  }
+  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request,
+                                                 absl::Duration timeout) override {
+    return Call("ReleaseJob", &v1::Dispatcher::Stub::ReleaseJob, request, timeout);
+  }
 
  private:
   template <typename Request, typename Reply>

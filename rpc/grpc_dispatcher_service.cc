@@ -59,6 +59,14 @@ class GrpcDispatcherService final : public v1::Dispatcher::Service {
                            v1::DrainWorkerReply* reply) override {
     return Handle("DrainWorker", &DispatcherHandler::DrainWorker, *request, *reply);
   }
+  grpc::Status RestoreJob(grpc::ServerContext*, const v1::RestoreJobRequest* request,
+                          v1::RestoreJobReply* reply) override {
+    return Handle("RestoreJob", &DispatcherHandler::RestoreJob, *request, *reply);
+  }
+  grpc::Status ReleaseJob(grpc::ServerContext*, const v1::ReleaseJobRequest* request,
+                          v1::ReleaseJobReply* reply) override {
+    return Handle("ReleaseJob", &DispatcherHandler::ReleaseJob, *request, *reply);
+  }
 
  private:
   template <typename Request, typename Reply>

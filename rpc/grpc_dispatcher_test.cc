@@ -60,6 +60,12 @@ class EchoHandler : public DispatcherHandler {
   absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest&) override {
     return Unimplemented("DrainWorker");
   }
+  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest&) override {
+    return Unimplemented("RestoreJob");
+  }
+  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest&) override {
+    return Unimplemented("ReleaseJob");
+  }
   int calls = 0;
   absl::Notification released;
 };

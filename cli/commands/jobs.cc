@@ -1,4 +1,5 @@
 // headrace jobs [JOB]: what runs, how far it is, and what went wrong.
+// headrace jobs release JOB: trainers that fell silent are not waited for any longer.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -14,12 +15,22 @@ namespace {
 class Jobs final : public Command {
  public:
   void Declare(CLI::App& app) override {
-    app.add_option("job", job_, "only this one, with its failed records");
+    app.add_option("job", words_,
+                   "only this one, with its failed records; `release JOB` gives what its silent "
+                   "trainers may hold to the others")
+        ->expected(0, 2);
     cluster_.Declare(app);
   }
 
   absl::Status Run() override {
     HR_ASSIGN_OR_RETURN(auto dispatcher, cluster_.Connect());
+    if (words_.size() == 2) {
+      if (words_[0] != "release") {
+        return InvalidArgument("jobs {}: one job, or `release JOB`", words_[0]);
+      }
+      return Release(*dispatcher);
+    }
+    if (!words_.empty()) job_ = words_[0];
     v1::ListJobsRequest request;
     request.set_job_name(job_);
     HR_ASSIGN_OR_RETURN(const v1::ListJobsReply reply,
@@ -50,6 +61,19 @@ class Jobs final : public Command {
   void PrintDetails(const v1::JobStatus& job) const {
     if (!job.error().empty()) std::printf("%s: %s\n", job.name().c_str(), job.error().c_str());
     if (job_.empty()) return;
+    for (const std::string& warning : job.warnings()) {
+      std::printf("  warning: %s\n", warning.c_str());
+    }
+    Table epochs({"epoch", "state", "delivered", "restored", "settled", "failed", "leased",
+                  "fenced", "skipped", "leased splits", "fenced splits"});
+    for (const v1::EpochStatus& epoch : job.epochs()) {
+      epochs.Add({std::to_string(epoch.epoch()), epoch.state(), std::to_string(epoch.delivered()),
+                  std::to_string(epoch.restored()), std::to_string(epoch.settled()),
+                  std::to_string(epoch.failed()), std::to_string(epoch.leased()),
+                  std::to_string(epoch.fenced()), std::to_string(epoch.skipped()),
+                  std::to_string(epoch.leased_splits()), std::to_string(epoch.fenced_splits())});
+    }
+    if (!epochs.empty()) std::fputs(epochs.ToString().c_str(), stdout);
     for (const v1::FailureSample& sample : job.failures()) {
       std::printf("  failed at %s: %s\n", sample.step().c_str(), sample.message().c_str());
     }
@@ -62,6 +86,26 @@ class Jobs final : public Command {
     if (!steps.empty()) std::fputs(steps.ToString().c_str(), stdout);
   }
 
+  absl::Status Release(DispatcherClient& dispatcher) {
+    v1::ReleaseJobRequest request;
+    request.set_job_name(words_[1]);
+    HR_ASSIGN_OR_RETURN(const v1::ReleaseJobReply reply,
+                        dispatcher.ReleaseJob(request, cluster_.timeout()));
+    if (cluster_.json()) {
+      std::printf("%s\n", ToJson(reply).dump(2).c_str());
+      return absl::OkStatus();
+    }
+    if (reply.clients().empty()) std::puts("nobody is waited for");
+    for (const std::string& client : reply.clients()) {
+      std::printf(
+          "gave up %s: its share goes to others, what it was handed within its last report "
+          "interval may come twice\n",
+          client.c_str());
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> words_;
   std::string job_;
   ClusterOption cluster_;
 };

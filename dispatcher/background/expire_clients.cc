@@ -12,7 +12,7 @@ void ExpireClients(OpContext& context) {
     const Job* job = context.state().jobs().Find(client.job);
     // Waited for: only it knows what it handed over. It stays awaited in fences, and goes on when
     // it is heard of again.
-    if (job->options.on_client_loss() == v1::ON_CLIENT_LOSS_WAIT && job->epoch.has_value() &&
+    if (job->WaitsForLostClients() && job->epoch.has_value() &&
         job->epoch->readers().contains(id)) {
       continue;
     }

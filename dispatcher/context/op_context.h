@@ -4,6 +4,7 @@
 #include "absl/time/time.h"
 #include "dispatcher/context/changes.h"
 #include "dispatcher/context/liveness.h"
+#include "dispatcher/context/restores.h"
 #include "dispatcher/context/telemetry.h"
 #include "dispatcher/dispatcher_config.h"
 
@@ -13,6 +14,7 @@ struct OpContext {
   Changes& changes;
   Liveness& liveness;
   Telemetry& telemetry;
+  Restores& restores;
   const DispatcherConfig& config;
   absl::Duration now;  // steady
 

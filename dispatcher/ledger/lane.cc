@@ -27,11 +27,34 @@ SplitPass Lane::At(uint64_t position) const {
 std::vector<SplitPass> Lane::Next(size_t count) const {
   std::vector<SplitPass> next(returned_.begin(),
                               returned_.begin() + std::min(count, returned_.size()));
-  for (uint64_t at = cursor_; next.size() < count && at < end_; ++at) next.push_back(At(at));
+  uint64_t left = pending() - next.size();
+  for (uint64_t at = cursor_; next.size() < count && left != 0; ++at) {
+    const SplitPass item = At(at);
+    if (!restored_.empty() && restored_.contains(item)) continue;
+    next.push_back(item);
+    --left;
+  }
   return next;
 }
 
+uint64_t Lane::Restore(SplitPass item, const v1::Run& run) {
+  ledgers_.try_emplace(item);
+  return Cover(item, run);
+}
+
+bool Lane::RetireRestored(SplitPass item, uint64_t need) {
+  // Counting steps must see every record, and other slots' records are not this lane's.
+  if (single_task_ || def_.by_record()) return false;
+  const SplitLedger* ledger = Find(item);
+  if ((ledger == nullptr ? 0 : ledger->records_done()) < need) return false;
+  if (!restored_.insert(item).second) return false;
+  ledgers_.erase(item);
+  ++retired_;
+  return true;
+}
+
 absl::Status Lane::Take(SplitPass item) {
+  while (!restored_.empty() && cursor_ < end_ && restored_.erase(At(cursor_)) != 0) ++cursor_;
   if (!returned_.empty() && returned_.front() == item) {
     returned_.pop_front();
   } else if (returned_.empty() && cursor_ < end_ && At(cursor_) == item) {
@@ -74,6 +97,7 @@ void Lane::Rewind() {
 
 void Lane::Close() {
   returned_.clear();
+  restored_.clear();
   end_ = cursor_;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/ids.h"
 #include "dispatcher/ledger/split_ledger.h"
@@ -56,6 +57,13 @@ class Lane {
   // Whatever was never leased is settled (`take` was satisfied).
   void Close();
 
+  // Before the first Take, from a checkpoint: marks elements as delivered; returns how many were
+  // not.
+  uint64_t Restore(SplitPass item, const v1::Run& run);
+  // All that becomes output of it is delivered: it will not be leased. False when it is not so, or
+  // when the lane must be read whole all the same.
+  bool RetireRestored(SplitPass item, uint64_t need);
+
   // Null for a split that is not touched yet, or retired.
   SplitLedger* Find(SplitPass item);
   const SplitLedger* Find(SplitPass item) const;
@@ -65,8 +73,8 @@ class Lane {
   // Records of a split of `records` records that count in this lane.
   uint64_t Own(uint64_t split, uint64_t records) const;
 
-  bool has_pending() const { return !returned_.empty() || cursor_ < end_; }
-  uint64_t pending() const { return returned_.size() + (end_ - cursor_); }
+  bool has_pending() const { return pending() != 0; }
+  uint64_t pending() const { return returned_.size() + (end_ - cursor_) - restored_.size(); }
   uint64_t leased() const { return leased_; }
   uint64_t retired() const { return retired_; }
   bool Done() const { return !has_pending() && leased_ == 0; }
@@ -86,6 +94,7 @@ class Lane {
   uint64_t cursor_ = 0;  // position of the first (split, pass) never leased
   uint64_t end_ = 0;
   std::deque<SplitPass> returned_;
+  absl::flat_hash_set<SplitPass> restored_;  // beyond the cursor, and done
   uint64_t leased_ = 0;
   uint64_t retired_ = 0;
   absl::flat_hash_map<SplitPass, SplitLedger> ledgers_;

@@ -22,6 +22,14 @@ class SplitLedger {
   // The split was read to its end: so many of its records count.
   void SetTotal(uint64_t records) { total_ = records; }
   std::optional<uint64_t> total() const { return total_; }
+  // So many whole records gave no output.
+  void NoteSettled(uint64_t records) { settled_ += records; }
+  // How many records become output, once that is known (records in parts may count although they do
+  // not: then a restored split is read once more, no harm).
+  std::optional<uint64_t> need() const {
+    if (!total_.has_value() || settled_ > *total_) return std::nullopt;
+    return *total_ - settled_;
+  }
 
   // The reader stopped for good: nothing but `emitted` is still to come.
   void Abandon(const google::protobuf::RepeatedPtrField<v1::Run>& emitted);
@@ -53,6 +61,7 @@ class SplitLedger {
   // Records of which some parts are done. Null for the many splits that have none.
   std::unique_ptr<std::map<uint64_t, Parts>> parts_;
   std::optional<uint64_t> total_;
+  uint64_t settled_ = 0;
   // Set when abandoned: what is still to come (the front is dropped as it is covered).
   std::unique_ptr<std::deque<v1::Run>> awaited_;
 };

@@ -40,7 +40,26 @@ void FenceBroken(OpContext& context, const Job& job, const v1::ClientBeatRequest
              fmt::format("client {} lost its stream", request.client()));
 }
 
-void FillRunning(const OpContext& context, const Job& job, const v1::ClientBeatRequest& request,
+// Facts about splits for the client's saved state: those that follow each other in one span.
+void FillNeeds(const Epoch& epoch, const v1::ClientBeatRequest& request,
+               v1::ClientBeatReply& reply) {
+  constexpr size_t kMostNeeds = 8192;
+  uint64_t seen = request.needs_seen();
+  v1::SplitSpan* span = nullptr;
+  for (const auto& [item, need] : epoch.NeedsFor(ClientId(request.client()), seen, kMostNeeds)) {
+    const bool follows = span != nullptr && span->pass() == item.pass &&
+                         span->split() + static_cast<uint64_t>(span->numbers_size()) == item.split;
+    if (!follows) {
+      span = reply.add_needs();
+      span->set_split(item.split);
+      span->set_pass(item.pass);
+    }
+    span->add_numbers(need);
+  }
+  reply.set_needs_seen(seen);
+}
+
+void FillRunning(OpContext& context, const Job& job, const v1::ClientBeatRequest& request,
                  v1::ClientBeatReply& reply) {
   const Epoch& epoch = *job.epoch;
   for (const TaskId task : epoch.FencesFor(ClientId(request.client()))) {
@@ -51,7 +70,8 @@ void FillRunning(const OpContext& context, const Job& job, const v1::ClientBeatR
     reply.set_tasks_changed(true);
     AppendTasks(context.state(), epoch, reply.mutable_tasks());
   }
-  reply.set_waiting(WaitingReason(context.state(), job));
+  FillNeeds(epoch, request, reply);
+  reply.set_waiting(WaitingReason(context, job));
 }
 
 }  // namespace
@@ -64,6 +84,12 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
   v1::ClientBeatReply reply;
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
+  const Job* named = context.state().jobs().Find(JobId(request.job()));
+  if (named != nullptr && named->Replaced(request.incarnation())) {
+    reply.mutable_failure()->set_code(static_cast<uint32_t>(absl::StatusCode::kCancelled));
+    reply.mutable_failure()->set_message(ReplacedMessage(*named));
+    return reply;
+  }
   if (job == nullptr || job->id.value != request.job()) {
     reply.set_unknown_client(true);
     return reply;

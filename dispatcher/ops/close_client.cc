@@ -14,7 +14,9 @@ absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
     HR_RETURN_IF_ERROR(budget.Check(runs.runs()));
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
-  if (job == nullptr || job->id.value != request.job()) return v1::CloseClientReply();
+  if (job == nullptr || job->id.value != request.job() || job->Replaced(request.incarnation())) {
+    return v1::CloseClientReply();
+  }
   if (request.delivered_size() != 0) {
     v1::Event event;
     v1::RunsDelivered& delivered = *event.mutable_runs_delivered();

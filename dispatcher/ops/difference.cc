@@ -4,6 +4,7 @@
 #include <map>
 
 #include "dispatcher/sharding/policy.h"
+#include "dispatcher/state/job.h"
 #include "fmt/format.h"
 
 namespace headrace::dispatch {
@@ -27,7 +28,8 @@ std::string Show(const v1::Value& value) {
   }
 }
 
-std::string ParamsDifference(const v1::ValueMap& here, const v1::ValueMap& there) {
+std::string ParamsDifference(const v1::ValueMap& here, const v1::ValueMap& there,
+                             const DifferenceWords& words) {
   std::map<std::string, std::pair<std::string, std::string>> both;
   for (const v1::NamedValue& entry : here.entries()) both[entry.name()].first = Show(entry.value());
   for (const v1::NamedValue& entry : there.entries()) {
@@ -36,38 +38,41 @@ std::string ParamsDifference(const v1::ValueMap& here, const v1::ValueMap& there
   for (const auto& [name, values] : both) {
     if (values.first == values.second) continue;
     const auto said = [](const std::string& value) { return value.empty() ? "not set" : value; };
-    return fmt::format("{} is {} here, {} there", name, said(values.first), said(values.second));
+    return fmt::format("{} is {} {}, {} {}", name, said(values.first), words.here,
+                       said(values.second), words.there);
   }
   return "";
 }
 
 }  // namespace
 
-std::string PipelineDifference(const v1::PipelineDef& here, const v1::PipelineDef& there) {
+std::string PipelineDifference(const v1::PipelineDef& here, const v1::PipelineDef& there,
+                               const DifferenceWords& words) {
   if (here.source().format() != there.source().format()) {
-    return fmt::format("the source's format is '{}' here, '{}' there", here.source().format(),
-                       there.source().format());
+    return fmt::format("the source's format is '{}' {}, '{}' {}", here.source().format(),
+                       words.here, there.source().format(), words.there);
   }
   if (!std::ranges::equal(here.source().files(), there.source().files())) {
     return "the source's files differ";
   }
-  if (auto params = ParamsDifference(here.source().params(), there.source().params());
+  if (auto params = ParamsDifference(here.source().params(), there.source().params(), words);
       !params.empty()) {
     return fmt::format("source: {}", params);
   }
   for (int i = 0; i < std::min(here.steps_size(), there.steps_size()); ++i) {
     if (here.steps(i).op() != there.steps(i).op()) {
-      return fmt::format("step {} is '{}' here, '{}' there", i + 1, here.steps(i).op(),
-                         there.steps(i).op());
+      return fmt::format("step {} is '{}' {}, '{}' {}", i + 1, here.steps(i).op(), words.here,
+                         there.steps(i).op(), words.there);
     }
-    auto params = ParamsDifference(here.steps(i).params(), there.steps(i).params());
+    auto params = ParamsDifference(here.steps(i).params(), there.steps(i).params(), words);
     if (!params.empty()) return fmt::format("step {} '{}': {}", i + 1, here.steps(i).op(), params);
   }
   if (here.steps_size() != there.steps_size()) {
-    return fmt::format("{} steps here, {} there", here.steps_size(), there.steps_size());
+    return fmt::format("{} steps {}, {} {}", here.steps_size(), words.here, there.steps_size(),
+                       words.there);
   }
   if (here.seed() != there.seed()) {
-    return fmt::format("seed is {} here, {} there", here.seed(), there.seed());
+    return fmt::format("seed is {} {}, {} {}", here.seed(), words.here, there.seed(), words.there);
   }
   return "";
 }
@@ -82,7 +87,9 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   };
   if (visitation(here) != visitation(there)) return "visitation differs";
   const auto loss = [](const v1::JobOptions& o) {
-    return o.on_client_loss() == v1::ON_CLIENT_LOSS_WAIT ? "wait" : "reassign";
+    Job job;
+    job.options = o;
+    return job.WaitsForLostClients() ? "wait" : "reassign";
   };
   if (std::string_view(loss(here)) != loss(there)) {
     return fmt::format("on_client_loss is {} here, {} there", loss(here), loss(there));
@@ -90,9 +97,6 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   if (here.static_slots() != there.static_slots()) {
     return fmt::format("static_slots is {} here, {} there", here.static_slots(),
                        there.static_slots());
-  }
-  if (here.world_size() != there.world_size()) {
-    return fmt::format("world_size is {} here, {} there", here.world_size(), there.world_size());
   }
   if (here.target_split_bytes() != there.target_split_bytes()) {
     return fmt::format("target_split_bytes is {} here, {} there", here.target_split_bytes(),

@@ -23,6 +23,7 @@ v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId cli
     reply.set_splits(job.dataset->splits.size());
     reply.set_dataset_version(job.dataset->version);
   }
+  reply.set_incarnation(job.incarnation);
   reply.set_client_timeout_milliseconds(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(context.config.client_timeout)));
   return reply;
@@ -42,6 +43,7 @@ absl::StatusOr<v1::OpenJobReply> Join(OpContext& context, const v1::OpenJobReque
   joined.set_uid(request.client_uid());
   joined.set_rank(request.rank());
   joined.set_host(request.client_host());
+  joined.set_world_size(request.options().world_size());
   context.changes.Make(std::move(event));
   context.liveness.Saw(client, context.now);
   return ReplyFor(context, *context.state().jobs().Find(job), client);
@@ -69,6 +71,9 @@ void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::s
   opened.set_passes(resolved.passes);
   opened.set_single_task(resolved.single_task);
   opened.set_shard_hint(resolved.shard_hint);
+  // Never the same again, also when a dispatcher without memory counts jobs from 1: the uid is
+  // random.
+  opened.set_incarnation(request.client_uid() ^ 0x9E3779B97F4A7C15ull ^ opened.job());
   context.changes.Make(std::move(event));
 }
 

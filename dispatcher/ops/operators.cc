@@ -1,5 +1,6 @@
-// ListJobs, ListWorkers, CancelJob, DrainWorker: what operators see and do. The first two change
-// nothing; the others are idempotent.
+// ListJobs, ListWorkers, CancelJob, DrainWorker, ReleaseJob: what operators see and do. The first
+// two change nothing; the others are idempotent.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -12,14 +13,14 @@
 namespace headrace::dispatch {
 namespace {
 
-std::string StateOf(const State& state, const Job& job) {
+std::string StateOf(OpContext& context, const Job& job) {
   if (job.ended) {
     if (job.end_code == 0) return "finished";
     return job.end_code == static_cast<uint32_t>(absl::StatusCode::kCancelled) ? "cancelled"
                                                                                : "failed";
   }
   if (!job.epoch.has_value()) return job.finished.empty() ? "waiting" : "finished";
-  return WaitingReason(state, job).empty() ? "running" : "waiting";
+  return WaitingReason(context, job).empty() ? "running" : "waiting";
 }
 
 // Steps of all tasks, added up by name, in the order of the pipeline.
@@ -53,10 +54,45 @@ void AddEpoch(const OpContext& context, const Job& job, v1::JobStatus& status) {
   AddSteps(context.telemetry, epoch, status);
 }
 
-void FillJob(const OpContext& context, const Job& job, v1::JobStatus& status) {
+void FillCounts(const EpochCounts& counts, v1::EpochStatus& status) {
+  status.set_delivered(counts.delivered);
+  status.set_restored(counts.restored);
+  status.set_settled(counts.settled);
+  status.set_failed(counts.failed);
+  status.set_skipped(counts.skipped);
+}
+
+// The last few epochs, the running one with what is on its way.
+void AddEpochs(const Job& job, v1::JobStatus& status) {
+  for (const auto& [number, finished] : job.finished) {
+    v1::EpochStatus& epoch = *status.add_epochs();
+    epoch.set_epoch(number);
+    epoch.set_state(finished.abandoned ? "abandoned" : "finished");
+    FillCounts(finished.counts, epoch);
+  }
+  if (!job.epoch.has_value()) return;
+  v1::EpochStatus& epoch = *status.add_epochs();
+  epoch.set_epoch(job.epoch->number());
+  epoch.set_state("running");
+  FillCounts(job.epoch->counts(), epoch);
+  for (const auto& [number, lease] : job.epoch->leases().all()) {
+    const SplitLedger* ledger = job.epoch->lanes()[lease.lane].Find(lease.item);
+    const uint64_t total = ledger == nullptr ? 0 : ledger->total().value_or(0);
+    const uint64_t owed = total == 0 ? 0 : total - std::min(total, ledger->records_done());
+    if (job.epoch->FindActiveTask(lease.task) != nullptr) {
+      epoch.set_leased(epoch.leased() + owed);
+      epoch.set_leased_splits(epoch.leased_splits() + 1);
+    } else {
+      epoch.set_fenced(epoch.fenced() + owed);
+      epoch.set_fenced_splits(epoch.fenced_splits() + 1);
+    }
+  }
+}
+
+void FillJob(OpContext& context, const Job& job, v1::JobStatus& status) {
   status.set_job(job.id.value);
   status.set_name(job.name);
-  status.set_state(StateOf(context.state(), job));
+  status.set_state(StateOf(context, job));
   status.set_pipeline(job.pipeline.name());
   status.set_sharding(std::string(ShardingName(job.options.sharding())));
   status.set_epoch(job.next_epoch == 0 ? 0 : job.next_epoch - 1);
@@ -65,7 +101,9 @@ void FillJob(const OpContext& context, const Job& job, v1::JobStatus& status) {
   status.set_settled(job.past.settled);
   status.set_failed(job.past.failed);
   status.set_clients(job.clients.size());
-  status.set_error(job.ended ? job.end_message : WaitingReason(context.state(), job));
+  status.set_error(job.ended ? job.end_message : WaitingReason(context, job));
+  AddEpochs(job, status);
+  for (const std::string& warning : job.warnings) status.add_warnings(warning);
   if (job.epoch.has_value()) {
     AddEpoch(context, job, status);
     status.set_delivered(status.delivered() + job.epoch->counts().delivered);
@@ -164,6 +202,22 @@ absl::StatusOr<v1::DrainWorkerReply> DrainWorker(OpContext& context,
     context.changes.Make(std::move(event));
   }
   return v1::DrainWorkerReply();
+}
+
+absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(OpContext& context,
+                                               const v1::ReleaseJobRequest& request) {
+  const Job* job = context.state().jobs().FindRunning(request.job_name());
+  if (job == nullptr) return NotFound("no job '{}' is running", request.job_name());
+  v1::ReleaseJobReply reply;
+  for (const ClientId id : SilentReaders(context, *job)) {
+    const Client& client = *context.state().clients().Find(id);
+    reply.add_clients(
+        fmt::format("client {} (rank {}), silent for {}", id.value, client.rank,
+                    absl::FormatDuration(
+                        absl::Trunc(context.liveness.Silence(id, context.now), absl::Seconds(1)))));
+    RemoveClient(context, id, /*lost=*/true);
+  }
+  return reply;
 }
 
 }  // namespace headrace::dispatch

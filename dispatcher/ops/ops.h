@@ -3,7 +3,9 @@
 // the context's.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "dispatcher/context/op_context.h"
@@ -28,6 +30,11 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
 absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
                                                  const v1::CloseClientRequest& request);
 
+// `states`: those of the request, decoded (saved_states.h).
+absl::StatusOr<v1::RestoreJobReply> RestoreJob(
+    OpContext& context, const v1::RestoreJobRequest& request,
+    std::vector<std::shared_ptr<const SavedState>> states);
+
 absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
                                                        const v1::RegisterWorkerRequest& request);
 absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
@@ -42,6 +49,8 @@ absl::StatusOr<v1::CancelJobReply> CancelJob(OpContext& context,
                                              const v1::CancelJobRequest& request);
 absl::StatusOr<v1::DrainWorkerReply> DrainWorker(OpContext& context,
                                                  const v1::DrainWorkerRequest& request);
+absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(OpContext& context,
+                                               const v1::ReleaseJobRequest& request);
 
 // The addresses of an epoch's active tasks, for clients.
 void AppendTasks(const State& state, const Epoch& epoch,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/logging/logging.h"
 #include "common/status.h"
 #include "dispatcher/sharding/policy.h"
 
@@ -39,7 +40,7 @@ void AssignTasks(OpContext& context, JobId id) {
     assigned.set_epoch(epoch.number());
     assigned.set_worker(placement.worker.value);
     assigned.set_lane(placement.lane);
-    assigned.set_replay(job->dataset->single_task && !epoch.tasks().empty());
+    assigned.set_replay(job->dataset->single_task && (!epoch.tasks().empty() || epoch.restored()));
     context.changes.Make(std::move(event));
   }
 }
@@ -120,13 +121,61 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
   if (!reads) return;
   FinishEpochIfComplete(context, id);
   if (!job->epoch.has_value()) return;
+  if (lost) {
+    LogWarning(
+        "job '{}': client {} was lost; its share goes to others, and what it was handed "
+        "within its last report interval may come twice",
+        job->name, client.value);
+  }
   FenceTasks(context, *job, job->epoch->ActiveTasks(), v1::FENCE_CAUSE_CLIENT_GONE,
              fmt::format("client {} {}", client.value, lost ? "was lost" : "left"), lost);
   AssignTasks(context, id);
 }
 
-std::string WaitingReason(const State& state, const Job& job) {
+std::vector<ClientId> SilentReaders(OpContext& context, const Job& job) {
+  std::vector<ClientId> silent;
+  if (!job.epoch.has_value() || !job.WaitsForLostClients()) return silent;
+  for (const ClientId client : job.epoch->readers()) {
+    if (context.liveness.Silence(client, context.now) > context.config.client_timeout) {
+      silent.push_back(client);
+    }
+  }
+  return silent;
+}
+
+namespace {
+
+std::string SilentReason(OpContext& context, const Job& job) {
+  const std::vector<ClientId> silent = SilentReaders(context, job);
+  if (silent.empty()) return "";
+  const Client& client = *context.state().clients().Find(silent.front());
+  const absl::Duration silence = context.liveness.Silence(client.id, context.now);
+  return fmt::format(
+      "waiting for client {} (rank {}{}), silent for {}{}: only it knows what it handed over. It "
+      "may "
+      "come back; a checkpoint may be restored; or `headrace jobs release {}` gives its share to "
+      "the others (what it was handed within its last report interval may then come twice)",
+      client.id.value, client.rank, client.host.empty() ? "" : " on " + client.host,
+      absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1))),
+      silent.size() == 1 ? "" : fmt::format(" (and {} more)", silent.size() - 1), job.name);
+}
+
+}  // namespace
+
+std::string ReplacedMessage(const Job& job) {
+  return fmt::format(
+      "job '{}' was restored from a checkpoint, or begun anew, by other trainers: this trainer was "
+      "replaced, end it",
+      job.name);
+}
+
+std::string WaitingReason(OpContext& context, const Job& job) {
+  const State& state = context.state();
   if (!job.epoch.has_value()) return "";
+  // The others go on while there is something to go on with.
+  if (job.epoch->active_tasks() == 0 || job.epoch->pending() == 0) {
+    if (std::string silent = SilentReason(context, job); !silent.empty()) return silent;
+  }
   if (job.epoch->readers().empty()) return "waiting for clients: none reads the epoch";
   if (job.epoch->active_tasks() != 0) return "";
   if (state.workers().live() == 0) return "waiting for workers: none is registered";

@@ -27,9 +27,13 @@ void RemoveWorker(OpContext& context, WorkerId worker, bool lost, std::string_vi
 // of its epoch.
 void RemoveClient(OpContext& context, ClientId client, bool lost);
 
+// Readers of the running epoch that are silent and waited for (Job::WaitsForLostClients).
+std::vector<ClientId> SilentReaders(OpContext& context, const Job& job);
 // Why nothing moves, for people: "waiting for workers: none is registered". Empty when something
 // does.
-std::string WaitingReason(const State& state, const Job& job);
+std::string WaitingReason(OpContext& context, const Job& job);
+// What a client of an earlier life of the job is told.
+std::string ReplacedMessage(const Job& job);
 // When a client, or a worker of the job, should beat next.
 absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job);
 absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker);

@@ -56,8 +56,15 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
   const Client* client = context.state().clients().Find(id);
   if (client == nullptr) return NotFound("client {} is not known; open the job again", id.value);
   const Job& job = *context.state().jobs().Find(client->job);
+  if (job.Replaced(request.incarnation())) {
+    return NotFound("client {} is of an earlier life of job '{}'", id.value, job.name);
+  }
   if (job.ended) {
     return FailedPrecondition("job '{}' is over: {}", job.name, job.end_message);
+  }
+  if (client->world_size != job.options.world_size()) {
+    return AlreadyExists("job '{}' is running and differs: world_size is {} here, {} there",
+                         job.name, client->world_size, job.options.world_size());
   }
   context.liveness.Saw(id, context.now);
   const uint64_t number = request.epoch();

@@ -12,6 +12,7 @@ absl::Status ClientTable::Join(const v1::ClientJoined& event, uint64_t first_epo
   client.uid = event.uid();
   client.rank = event.rank();
   client.host = event.host();
+  client.world_size = event.world_size();
   client.first_epoch = first_epoch;
   by_uid_[client.uid] = client.id;
   clients_[client.id] = std::move(client);
@@ -31,6 +32,13 @@ absl::Status ClientTable::Leave(ClientId id) {
   by_uid_.erase(it->second.uid);
   clients_.erase(it);
   return absl::OkStatus();
+}
+
+void ClientTable::Restart(ClientId id, uint64_t epoch) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  it->second.first_epoch = epoch;
+  it->second.last_epoch.reset();
 }
 
 const Client* ClientTable::Find(ClientId id) const {

@@ -19,6 +19,7 @@ struct Client {
   uint64_t uid = 0;
   uint32_t rank = 0;
   std::string host;
+  uint32_t world_size = 0;
   uint64_t first_epoch = 0;            // the job's next or running one when it joined
   std::optional<uint64_t> last_epoch;  // that it began
 };
@@ -28,6 +29,8 @@ class ClientTable {
   absl::Status Join(const v1::ClientJoined& event, uint64_t first_epoch);
   absl::Status Enter(ClientId id, uint64_t epoch);
   absl::Status Leave(ClientId id);
+  // Its job goes on from a checkpoint with `epoch`: it has begun none of this life.
+  void Restart(ClientId id, uint64_t epoch);
 
   const Client* Find(ClientId id) const;
   const Client* FindByUid(uint64_t uid) const;

@@ -8,6 +8,10 @@
 namespace headrace::dispatch {
 namespace {
 
+// Facts about retired splits that are kept for clients to hear of: those that are too slow for it
+// have splits read again after a restore.
+constexpr size_t kKeptNeeds = 1 << 18;
+
 SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()), run.pass()}; }
 
 }  // namespace
@@ -36,6 +40,42 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
 Lane Epoch::MakeLane(const v1::LaneDef& def,
                      std::shared_ptr<const std::vector<uint32_t>> splits) const {
   return Lane(def, std::move(splits), data_->splits.size(), data_->passes, data_->single_task);
+}
+
+bool Epoch::Holds(const Lane& lane, uint64_t split) const {
+  const uint64_t slots = lane.def().slots();
+  return !lane.def().by_file() || slots <= 1 ||
+         data_->splits[split].file_index() % slots == lane.def().slot();
+}
+
+void Epoch::Restore(const DeliveredSet& delivered) {
+  restored_ = true;
+  if (lane_per_worker_) return;  // every worker delivers all, anew
+  const auto inside = [this](uint64_t split, uint32_t pass) {
+    return split < data_->splits.size() && pass < data_->passes;
+  };
+  delivered.ForEachRun([&](const Run& run) {
+    if (!inside(run.split, run.pass)) return;
+    v1::Run done;
+    done.set_split(run.split);
+    done.set_first(run.first);
+    done.set_count(run.count);
+    done.set_part(run.part);
+    done.set_parts(run.parts);
+    done.set_pass(run.pass);
+    for (Lane& lane : lanes_) {
+      if (Holds(lane, run.split)) counts_.restored += lane.Restore(ItemOf(done), done);
+    }
+  });
+  counts_.delivered = counts_.restored;
+  delivered.ForEachNeed([&](uint64_t split, uint32_t pass, uint64_t need) {
+    if (!inside(split, pass)) return;
+    for (Lane& lane : lanes_) {
+      if (Holds(lane, split) && lane.RetireRestored({static_cast<uint32_t>(split), pass}, need)) {
+        ++counts_.retired;
+      }
+    }
+  });
 }
 
 absl::Status Epoch::Enter(ClientId client) {
@@ -78,6 +118,7 @@ absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
   for (const v1::GrantedLease& granted : event.leases()) {
     const SplitPass item{static_cast<uint32_t>(granted.split()), granted.pass()};
     HR_RETURN_IF_ERROR(lanes_[task.lane].Take(item));
+    counts_.skipped += lanes_[task.lane].Find(item)->records_done();
     const LeaseNumber number(granted.number());
     leases_.Add({number, task.id, task.lane, item, false});
     task.leases.insert(number);
@@ -101,7 +142,11 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
   const SplitPass item = lease->item;
   SplitLedger* ledger = lanes_[lane].Find(item);
   uint64_t added = 0;
-  for (const v1::Run& run : report.settled()) added += lanes_[lane].Cover(item, run);
+  for (const v1::Run& run : report.settled()) {
+    const uint64_t fresh = lanes_[lane].Cover(item, run);
+    if (run.parts() <= 1) ledger->NoteSettled(fresh);
+    added += fresh;
+  }
   counts_.settled += added;
   const uint64_t failed = std::min(report.failed(), added);
   counts_.failed += failed;
@@ -118,30 +163,56 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
     leases_.MarkReadToEnd(*lease);
     ledger->Abandon(report.emitted());
   }
-  RetireIfComplete(lane, item);
+  RetireIfComplete(lane, item, readers_.empty() ? ClientId() : *readers_.begin());
 }
 
-void Epoch::Deliver(const v1::TaskRuns& runs) {
+void Epoch::Deliver(ClientId client, const v1::TaskRuns& runs) {
   const Task* task = FindTask(TaskId(runs.task()));
   if (task == nullptr) return;
   const uint32_t lane = task->lane;
   for (const v1::Run& run : runs.runs()) {
     const uint64_t added = lanes_[lane].Cover(ItemOf(run), run);
     counts_.delivered += added;
-    if (added != 0) RetireIfComplete(lane, ItemOf(run));
+    if (added != 0) RetireIfComplete(lane, ItemOf(run), client);
   }
 }
 
-void Epoch::RetireIfComplete(uint32_t lane, SplitPass item) {
+void Epoch::RetireIfComplete(uint32_t lane, SplitPass item, ClientId client) {
   SplitLedger* ledger = lanes_[lane].Find(item);
   const Lease* lease = leases_.At(lane, item);
   if (lease == nullptr || ledger == nullptr || !ledger->Complete()) return;
   // A replay must read it to its end again, so that its counting steps see it.
   const Task* task = FindTask(lease->task);
   if (task->replay && !lease->read_to_end) return;
+  if (const auto need = ledger->need(); need.has_value() && !lanes_[lane].def().by_record()) {
+    NoteNeed(client, {item, *need});
+  }
   CloseLease(*lease);
   lanes_[lane].Retire(item);
   ++counts_.retired;
+}
+
+void Epoch::NoteNeed(ClientId client, SplitNeed need) {
+  if (!readers_.contains(client)) return;
+  Needs& needs = needs_[client];
+  needs.list.push_back(need);
+  if (needs.list.size() * readers_.size() <= kKeptNeeds) return;
+  needs.list.pop_front();
+  ++needs.first;
+}
+
+std::vector<SplitNeed> Epoch::NeedsFor(ClientId client, uint64_t& seen, size_t most) const {
+  const auto it = needs_.find(client);
+  if (it == needs_.end()) {
+    seen = 0;
+    return {};
+  }
+  const auto& [first, list] = it->second;
+  const uint64_t from = std::clamp(seen, first, first + list.size());
+  const uint64_t to = std::min(from + most, first + list.size());
+  seen = to;
+  return {list.begin() + static_cast<std::ptrdiff_t>(from - first),
+          list.begin() + static_cast<std::ptrdiff_t>(to - first)};
 }
 
 void Epoch::CloseLease(const Lease& lease) {
@@ -192,6 +263,7 @@ void Epoch::Confirm(ClientId client, const std::vector<TaskId>& tasks) {
 
 void Epoch::Leave(ClientId client) {
   readers_.erase(client);
+  needs_.erase(client);
   for (FenceRound& round : fences_) round.awaited.erase(client);
   FinishRounds();
 }
@@ -313,8 +385,9 @@ v1::EpochSummary Epoch::Summary() const {
 
 std::string Epoch::Dump() const {
   std::string out = fmt::format(
-      "epoch {} tasks_version {} delivered {} settled {} failed {} retired {}\n", number_,
-      tasks_version_, counts_.delivered, counts_.settled, counts_.failed, counts_.retired);
+      "epoch {} tasks_version {} delivered {} settled {} failed {} retired {} restored {}\n",
+      number_, tasks_version_, counts_.delivered, counts_.settled, counts_.failed, counts_.retired,
+      counts_.restored);
   for (size_t i = 0; i < lanes_.size(); ++i) {
     out += fmt::format(" lane {} pending {} leased {} retired {} task {}\n", i, lanes_[i].pending(),
                        lanes_[i].leased(), lanes_[i].retired(), lanes_[i].task.value);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "dispatcher/state/job_data.h"
 #include "dispatcher/state/lease_table.h"
 #include "dispatcher/state/task.h"
+#include "element/delivered_set.h"
 
 namespace headrace::dispatch {
 
@@ -31,18 +33,29 @@ struct EpochCounts {
   uint64_t failed = 0;     // of the settled
   uint64_t given_up = 0;   // splits left undone, at most once
   uint64_t retired = 0;    // (split, pass)es
+  uint64_t restored = 0;   // of the delivered, so many by a checkpoint
+  uint64_t skipped = 0;    // records that leases left out: done before
+};
+
+// What a split needs to be whole, told to one client for its saved state.
+struct SplitNeed {
+  SplitPass item;
+  uint64_t need = 0;
 };
 
 class Epoch {
  public:
   Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data);
 
+  // Before all else: what a checkpoint says was delivered.
+  void Restore(const DeliveredSet& delivered);
+
   // Events. A non-OK status leaves the epoch as it was, and means a bug or a foreign journal.
   absl::Status Enter(ClientId client);
   absl::Status Assign(const v1::TaskAssigned& event);
   absl::Status Grant(const v1::LeasesGranted& event);
   void Report(WorkerId worker, const v1::SplitReport& report);
-  void Deliver(const v1::TaskRuns& runs);
+  void Deliver(ClientId client, const v1::TaskRuns& runs);
   void Fence(const v1::TasksFenced& event);
   void Confirm(ClientId client, const std::vector<TaskId>& tasks);
   // The client is gone: nothing more is awaited from it.
@@ -71,6 +84,10 @@ class Epoch {
   uint32_t StrikesOf(WorkerId worker) const;
   uint32_t task_errors() const { return task_errors_; }
 
+  bool restored() const { return restored_; }
+  // For `client`, from position `seen` on, at most `most`; moves `seen` on.
+  std::vector<SplitNeed> NeedsFor(ClientId client, uint64_t& seen, size_t most) const;
+
   uint64_t pending() const;
   // Every lane that must be read has been, and nothing is still to come.
   bool Complete() const;
@@ -80,7 +97,9 @@ class Epoch {
 
  private:
   Lane MakeLane(const v1::LaneDef& def, std::shared_ptr<const std::vector<uint32_t>> splits) const;
-  void RetireIfComplete(uint32_t lane, SplitPass item);
+  bool Holds(const Lane& lane, uint64_t split) const;
+  void RetireIfComplete(uint32_t lane, SplitPass item, ClientId client);
+  void NoteNeed(ClientId client, SplitNeed need);
   void CloseLease(const Lease& lease);
   void FinishRounds();
   void Release(const FenceRound& round);
@@ -100,6 +119,12 @@ class Epoch {
   uint64_t tasks_version_ = 1;
   EpochCounts counts_;
   std::vector<v1::FailureSample> failures_;
+  bool restored_ = false;
+  struct Needs {
+    uint64_t first = 0;  // position of list.front()
+    std::deque<SplitNeed> list;
+  };
+  std::map<ClientId, Needs> needs_;
 };
 
 }  // namespace headrace::dispatch

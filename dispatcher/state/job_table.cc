@@ -29,6 +29,7 @@ absl::Status JobTable::Open(const v1::JobOpened& event) {
   job.options = event.options();
   job.fingerprint = event.fingerprint();
   job.dataset = std::move(dataset);
+  job.incarnation = event.incarnation();
   ++running_;
   return absl::OkStatus();
 }
@@ -40,9 +41,10 @@ absl::Status JobTable::End(const v1::JobEnded& event) {
   job->end_code = event.code();
   job->end_message = event.message();
   if (job->epoch.has_value()) {
-    job->finished[job->epoch->number()] = {job->epoch->Summary(), true};
+    job->finished[job->epoch->number()] = {job->epoch->Summary(), true, job->epoch->counts()};
     job->epoch.reset();
   }
+  job->restored = nullptr;
   job->dataset = nullptr;
   --running_;
   // Clients may still have to hear of the end of theirs: those stay a while longer.

@@ -13,6 +13,7 @@ absl::Status State::Apply(const v1::Event& event) {
     case v1::Event::kClientJoined:
     case v1::Event::kClientGone:
     case v1::Event::kJobEnded:
+    case v1::Event::kJobRestored:
       return ApplyJobEvent(event);
     case v1::Event::kWorkerRegistered:
     case v1::Event::kWorkerGone:
@@ -35,6 +36,8 @@ absl::Status State::ApplyJobEvent(const v1::Event& event) {
       return Join(event.client_joined());
     case v1::Event::kClientGone:
       return Leave(event.client_gone());
+    case v1::Event::kJobRestored:
+      return Restore(event.job_restored());
     default: {
       const Job* job = jobs_.Find(JobId(event.job_ended().job()));
       if (job != nullptr && job->epoch.has_value()) ForgetTasks(*job->epoch);
@@ -121,6 +124,13 @@ absl::Status State::Leave(const v1::ClientGone& event) {
   if (client == nullptr) return NotFound("no client {}", event.client());
   if (Job* job = jobs_.Find(client->job)) {
     job->clients.erase(id);
+    if (event.lost() && job->epoch.has_value() && job->epoch->readers().contains(id)) {
+      job->warnings.push_back(fmt::format(
+          "epoch {}: client {} (rank {}) was lost and its share given to others; what it was "
+          "handed within its last report interval may have come twice",
+          job->epoch->number(), id.value, client->rank));
+      if (job->warnings.size() > Job::kKeptWarnings) job->warnings.erase(job->warnings.begin());
+    }
     if (job->epoch.has_value()) job->epoch->Leave(id);
   }
   return clients_.Leave(id);
@@ -134,6 +144,37 @@ absl::Status State::StartEpoch(const v1::EpochStarted& event) {
   }
   job->epoch.emplace(event, job->dataset);
   job->next_epoch = event.epoch() + 1;
+  if (job->restored == nullptr) return absl::OkStatus();
+  if (job->restored->epoch() != event.epoch()) {
+    job->restored = nullptr;  // a later one was asked for
+    return absl::OkStatus();
+  }
+  DeliveredSet delivered;
+  HR_RETURN_IF_ERROR(delivered.Merge(job->restored->delivered()));
+  job->epoch->Restore(delivered);
+  return absl::OkStatus();
+}
+
+absl::Status State::Restore(const v1::JobRestored& event) {
+  Job* job = jobs_.Find(JobId(event.job()));
+  if (job == nullptr || job->ended) return NotFound("no running job {}", event.job());
+  if (job->epoch.has_value()) {
+    ForgetTasks(*job->epoch);
+    job->epoch.reset();
+  }
+  job->incarnation = event.incarnation();
+  job->next_epoch = event.epoch();
+  job->finished.erase(job->finished.lower_bound(event.epoch()), job->finished.end());
+  job->restored_epoch = event.epoch();
+  job->members.clear();
+  for (const uint64_t client : event.clients()) {
+    job->members.emplace_back(client);
+    clients_.Restart(ClientId(client), event.epoch());
+    if (const Client* found = clients_.Find(ClientId(client))) {
+      job->options.set_world_size(found->world_size);
+    }
+  }
+  job->restored = std::make_shared<const v1::JobRestored>(event);
   return absl::OkStatus();
 }
 
@@ -143,15 +184,18 @@ absl::Status State::FinishEpoch(const v1::EpochFinished& event) {
     return FailedPrecondition("job {} does not run epoch {}", event.job(), event.epoch());
   }
   ForgetTasks(*job->epoch);
-  job->finished[event.epoch()] = {job->epoch->Summary(), event.abandoned()};
+  job->finished[event.epoch()] = {job->epoch->Summary(), event.abandoned(), job->epoch->counts()};
   if (job->finished.size() > Job::kKeptEpochs) job->finished.erase(job->finished.begin());
   const EpochCounts& counts = job->epoch->counts();
   job->past.delivered += counts.delivered;
+  job->past.restored += counts.restored;
+  job->past.skipped += counts.skipped;
   job->past.settled += counts.settled;
   job->past.failed += counts.failed;
   job->past.given_up += counts.given_up;
   job->past.retired += counts.retired;
   job->epoch.reset();
+  job->restored = nullptr;
   return absl::OkStatus();
 }
 
@@ -178,7 +222,9 @@ absl::Status State::Deliver(const v1::RunsDelivered& event) {
   Job* job = FindJobOf(ClientId(event.client()));
   if (job == nullptr) return NotFound("no client {}", event.client());
   if (!job->epoch.has_value() || job->epoch->number() != event.epoch()) return absl::OkStatus();
-  for (const v1::TaskRuns& runs : event.delivered()) job->epoch->Deliver(runs);
+  for (const v1::TaskRuns& runs : event.delivered()) {
+    job->epoch->Deliver(ClientId(event.client()), runs);
+  }
   return absl::OkStatus();
 }
 
@@ -236,9 +282,9 @@ std::string State::Dump() const {
                        client.last_epoch.has_value() ? fmt::format("{}", *client.last_epoch) : "-");
   }
   for (const auto& [id, job] : jobs_.all()) {
-    out += fmt::format("job {} '{}' ended {} code {} next {} clients {} past {}\n", id.value,
-                       job.name, job.ended, job.end_code, job.next_epoch, job.clients.size(),
-                       job.past.delivered);
+    out += fmt::format("job {} '{}' ended {} code {} next {} clients {} past {} life {} of {}\n",
+                       id.value, job.name, job.ended, job.end_code, job.next_epoch,
+                       job.clients.size(), job.past.delivered, job.incarnation, job.members.size());
     if (job.epoch.has_value()) out += job.epoch->Dump();
   }
   return out;

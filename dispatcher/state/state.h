@@ -48,6 +48,7 @@ class State {
   absl::Status Leave(const v1::ClientGone& event);
   absl::Status StartEpoch(const v1::EpochStarted& event);
   absl::Status FinishEpoch(const v1::EpochFinished& event);
+  absl::Status Restore(const v1::JobRestored& event);
   absl::Status Enter(const v1::EpochEntered& event);
   void Report(const v1::SplitsReported& event);
   absl::Status Deliver(const v1::RunsDelivered& event);

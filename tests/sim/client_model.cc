@@ -2,9 +2,19 @@
 
 #include <algorithm>
 
+#include "element/pipeline_sketch.h"
 #include "tests/sim/worker_model.h"
 
 namespace headrace::sim {
+namespace {
+
+v1::PipelineDef PipelineOf() {
+  v1::PipelineDef pipeline;
+  pipeline.mutable_errors()->set_on_error(v1::ON_ERROR_SKIP);
+  return pipeline;
+}
+
+}  // namespace
 
 void ClientModel::Start() {
   Live();
@@ -14,7 +24,52 @@ void ClientModel::Start() {
   tasks_.clear();
   held_.clear();
   tracker_ = DeliveryTracker();
+  delivered_.Clear();
   Open();
+}
+
+v1::LoaderState ClientModel::State() const {
+  v1::LoaderState state;
+  state.set_version(1);
+  *state.mutable_pipeline() = SketchOf(PipelineOf());
+  state.set_fingerprint(fingerprint_);
+  state.set_dataset_version(version_);
+  state.set_epoch(epoch_);
+  state.set_reader(rank_);
+  state.set_readers(static_cast<uint32_t>(world_.history.clients));
+  *state.mutable_delivered() = delivered_.Encode();
+  return state;
+}
+
+void ClientModel::StartFrom(std::vector<v1::LoaderState> states) {
+  states_ = std::move(states);
+  send_states_ = true;
+  done_ = false;
+  Start();
+}
+
+void ClientModel::Restore() {
+  v1::RestoreJobRequest request;
+  request.set_client(client_);
+  request.set_job(job_);
+  request.set_reader(rank_);
+  request.set_readers(static_cast<uint32_t>(world_.history.clients));
+  request.set_incarnation(incarnation_);
+  if (send_states_) request.mutable_states()->Assign(states_.begin(), states_.end());
+  world_.network.Call<v1::RestoreJobRequest, v1::RestoreJobReply>(
+      &DispatcherService::RestoreJob, request, absl::Seconds(1),
+      GuardReply<v1::RestoreJobReply>([this](absl::StatusOr<v1::RestoreJobReply> reply) {
+        if (absl::IsNotFound(reply.status())) return Open();
+        if (!reply.ok()) return After(absl::Milliseconds(100), [this] { Restore(); });
+        send_states_ = reply->send_states();
+        if (!reply->ready()) return After(absl::Milliseconds(100), [this] { Restore(); });
+        states_.clear();
+        incarnation_ = reply->incarnation();
+        epoch_ = reply->epoch();
+        delivered_.Clear();
+        (void)delivered_.Merge(reply->carried());
+        StartEpoch();
+      }));
 }
 
 void ClientModel::DropStreams() {
@@ -36,13 +91,12 @@ void ClientModel::Crash() {
 void ClientModel::Open() {
   v1::OpenJobRequest request;
   request.set_job_name("job");
-  request.mutable_pipeline()->mutable_errors()->set_on_error(v1::ON_ERROR_SKIP);
+  *request.mutable_pipeline() = PipelineOf();
   request.mutable_options()->set_sharding(world_.history.sharding);
   request.mutable_options()->set_visitation(world_.history.visitation);
   request.mutable_options()->set_static_slots(static_cast<uint32_t>(world_.history.slots));
-  if (world_.history.wait) {
-    request.mutable_options()->set_on_client_loss(v1::ON_CLIENT_LOSS_WAIT);
-  }
+  request.mutable_options()->set_on_client_loss(world_.history.wait ? v1::ON_CLIENT_LOSS_WAIT
+                                                                    : v1::ON_CLIENT_LOSS_REASSIGN);
   request.set_client_uid(uid_);
   request.set_rank(rank_);
   world_.network.Call<v1::OpenJobRequest, v1::OpenJobReply>(
@@ -56,8 +110,13 @@ void ClientModel::Open() {
 void ClientModel::OnOpenedJob(const v1::OpenJobReply& reply) {
   client_ = reply.client();
   job_ = reply.job();
+  if (epoch_ != reply.next_epoch()) delivered_.Clear();
   epoch_ = reply.next_epoch();
+  incarnation_ = reply.incarnation();
+  fingerprint_ = reply.fingerprint();
+  version_ = reply.dataset_version();
   timeout_ = absl::Milliseconds(reply.client_timeout_milliseconds());
+  if (!states_.empty()) return Restore();
   StartEpoch();
 }
 
@@ -67,6 +126,7 @@ void ClientModel::StartEpoch() {
   request.set_client(client_);
   request.set_job(job_);
   request.set_epoch(epoch_);
+  request.set_incarnation(incarnation_);
   world_.network.Call<v1::StartEpochRequest, v1::StartEpochReply>(
       &DispatcherService::StartEpoch, request, absl::Seconds(1),
       GuardReply<v1::StartEpochReply>(
@@ -204,6 +264,7 @@ void ClientModel::HandOver() {
     std::vector<Run> runs;
     for (const RecordId& element : frame.elements) AppendRun(runs, RunOf(element));
     tracker_.Delivered(frame.task, runs);
+    for (const Run& run : runs) delivered_.Add(run);
   }
 }
 
@@ -213,6 +274,7 @@ void ClientModel::Beat(uint64_t reading) {
   request.set_client(client_);
   request.set_job(job_);
   request.set_epoch(epoch_);
+  request.set_incarnation(incarnation_);
   tracker_.Fill(request);
   if (!world_.history.clients_hide_broken_streams) {
     for (const uint64_t task : broken_) request.add_broken_tasks(task);
@@ -278,6 +340,7 @@ void ClientModel::FinishEpoch() {
   DropStreams();
   phase_ = Phase::kOpening;
   ++epoch_;
+  delivered_.Clear();
   StartEpoch();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/delivery_tracker.h"
+#include "element/delivered_set.h"
 #include "tests/sim/process.h"
 #include "tests/sim/world.h"
 
@@ -26,6 +27,11 @@ class ClientModel final : public Process {
   bool reading() const { return alive() && phase_ == Phase::kReading; }
   void Start();
   void Crash();
+  // What it would save now.
+  v1::LoaderState State() const;
+  uint64_t epoch() const { return epoch_; }
+  // In place of Start: goes on from what all saved.
+  void StartFrom(std::vector<v1::LoaderState> states);
   // Says goodbye in mid-epoch.
   void Leave();
 
@@ -51,6 +57,7 @@ class ClientModel final : public Process {
   bool Mine(const SimStream& stream) const { return stream.client_life == lives_; }
   void Open();
   void OnOpenedJob(const v1::OpenJobReply& reply);
+  void Restore();
   void StartEpoch();
   void Close();
   void Tick(uint64_t reading);
@@ -80,6 +87,12 @@ class ClientModel final : public Process {
   std::set<uint64_t> broken_;
   std::deque<std::pair<std::shared_ptr<SimStream>, SimFrame>> held_;
   DeliveryTracker tracker_;
+  std::vector<v1::LoaderState> states_;  // to go on from
+  bool send_states_ = true;
+  uint64_t incarnation_ = 0;
+  std::string fingerprint_;
+  std::string version_;
+  DeliveredSet delivered_;  // of epoch_
 };
 
 }  // namespace headrace::sim

@@ -129,6 +129,28 @@ void Cluster::BreakStream() {
   }
 }
 
+// All trainers save at one moment, as synchronous training does; some time later all of them crash.
+void Cluster::Save() {
+  std::vector<v1::LoaderState> states;
+  for (const auto& client : clients_) {
+    if (!client->reading() || client->epoch() != clients_.front()->epoch()) return;
+    states.push_back(client->State());
+  }
+  truth_.Save();
+  At(random_.Between(absl::Milliseconds(1), absl::Seconds(2)),
+     [this, states = std::move(states)] { RestoreAll(states); });
+}
+
+void Cluster::RestoreAll(std::vector<v1::LoaderState> states) {
+  for (const auto& client : clients_) client->Crash();
+  truth_.GoBack();
+  ++restored_;
+  for (const auto& client : clients_) {
+    At(random_.Between(absl::ZeroDuration(), absl::Seconds(1)),
+       [client = client.get(), states] { client->StartFrom(states); });
+  }
+}
+
 void Cluster::PlanFaults() {
   const auto often = [this](uint64_t times, auto fault) {
     for (uint64_t i = 0; i < times; ++i) {
@@ -152,6 +174,11 @@ void Cluster::PlanFaults() {
   often(history_.client_leaves, [this, any] { LeaveClient(any(clients_)); });
   often(history_.client_crashes, [this, any] { CrashClient(any(clients_)); });
   often(history_.client_pauses, [this, any, pause] { pause(clients_[any(clients_)].get()); });
+  // One after the other: a checkpoint is not gone back behind.
+  for (uint64_t i = 0; i < history_.restores; ++i) {
+    At(absl::Seconds(4 * i) + random_.Between(absl::Milliseconds(200), absl::Seconds(2)),
+       [this] { Save(); });
+  }
   often(history_.dispatcher_crashes, [this] { CrashDispatcher(); });
   At(kFaultsUntil, [this] { network_.StopFaults(); });
 }
@@ -183,6 +210,7 @@ void Cluster::CountEvents(Outcome& outcome) {
     return absl::OkStatus();
   });
   if (dispatcher_lives_ > 1) ++outcome.seen["dispatcher restarted"];
+  outcome.seen["restored"] += restored_;
 }
 
 Outcome Cluster::Run() {
@@ -196,7 +224,8 @@ Outcome Cluster::Run() {
     // Those that left, and workers that drained, come back.
     if (outcome.events % 64 != 0) continue;
     for (const auto& client : clients_) {
-      if (!client->alive() && !client->done() && scheduler_.now() - start > absl::Seconds(1)) {
+      if (!client->alive() && !client->done() && history_.restores == 0 &&
+          scheduler_.now() - start > absl::Seconds(1)) {
         client->Start();
       }
     }

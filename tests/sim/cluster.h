@@ -40,6 +40,8 @@ class Cluster {
   void CrashClient(uint64_t index);
   void LeaveClient(uint64_t index);
   void BreakStream();
+  void Save();
+  void RestoreAll(std::vector<v1::LoaderState> states);
   bool Done() const;
   std::string Picture() const;
   void CountEvents(Outcome& outcome);
@@ -57,6 +59,7 @@ class Cluster {
   MemoryJournal journal_{/*keep=*/true};
   std::unique_ptr<DispatcherService> dispatcher_;
   uint64_t dispatcher_lives_ = 0;
+  uint64_t restored_ = 0;
   std::string failure_;
 };
 

@@ -17,11 +17,12 @@ std::string History::Describe() const {
       "slow {} | worker crashes {} pauses {} breaks {} errors {} drains {} | client leaves {} "
       "crashes {} "
       "pauses {} wait {} | "
-      "dispatcher crashes {}",
+      "dispatcher crashes {} restores {}",
       seed, v1::Sharding_Name(sharding), slots, splits, splits_per_file, max_records, passes,
       epochs, workers, clients, batch, shuffle, take, filter, fail, parts, drop_remainder,
       slow_trainer, lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks,
-      task_errors, drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes);
+      task_errors, drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes,
+      restores);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -64,6 +65,12 @@ History DrawHistory(uint64_t seed, Faults faults) {
   history.drains = random.Chance(0.2) ? 1 : 0;
   history.client_leaves = random.Chance(0.3) ? random.Between(1, 2) : 0;
   history.dispatcher_crashes = random.Chance(0.3) ? 1 : 0;
+  if (faults == Faults::kRestores) {
+    history.client_leaves = 0;
+    history.restores = random.Between(1, 2);
+    if (history.sharding == v1::SHARDING_OFF) history.sharding = v1::SHARDING_DYNAMIC;
+    return history;
+  }
   if (faults == Faults::kWorkers) return history;
   history.client_crashes = random.Between(0, 2);
   history.client_pauses = random.Between(history.client_crashes == 0 ? 1 : 0, 2);

@@ -44,6 +44,7 @@ struct History {
   uint64_t client_pauses = 0;
   bool wait = false;  // for silent clients; else what they had goes to others
   uint64_t dispatcher_crashes = 0;
+  uint64_t restores = 0;  // all clients crash, and go on from what they saved together before
 
   // Mutations, each of which must be found out.
   bool clients_keep_fenced_frames = false;
@@ -57,7 +58,7 @@ struct History {
 };
 
 // Which faults a drawn history may have.
-enum class Faults { kNone, kWorkers, kClients };
+enum class Faults { kNone, kWorkers, kClients, kRestores };
 
 History DrawHistory(uint64_t seed, Faults faults);
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "common/logging/logging.h"
 #include "tests/sim/cluster.h"
 
 namespace headrace::sim {
@@ -23,6 +24,9 @@ struct Findings {
 // Runs histories of seeds [first, first + count).
 Findings RunHistories(Faults faults, uint64_t first, uint64_t count,
                       void (*mutate)(History&) = nullptr) {
+  LoggingConfig quiet;  // lost clients are many here
+  quiet.level = "error";
+  (void)InitLogging(quiet);
   const uint64_t wanted = FromEnvironment("HEADRACE_SIM_SEED", 0);
   if (wanted != 0) {
     first = wanted;
@@ -74,6 +78,12 @@ TEST(SimTest, ClientsAreLostAndNothingIsMissingNorMoreDoubledThanTheyLeftUnrepor
   const Findings findings = RunHistories(Faults::kClients, 200'001, 1500);
   EXPECT_EQ(findings.failure, "");
   ExpectSeen(findings, {"client lost", "FENCE_CAUSE_CLIENT_GONE"});
+}
+
+TEST(SimTest, AllTrainersGoOnFromACheckpointWhileOtherPartsFailAndEveryRecordComesOnce) {
+  const Findings findings = RunHistories(Faults::kRestores, 800'001, 1500);
+  EXPECT_EQ(findings.failure, "");
+  ExpectSeen(findings, {"restored", "FENCE_CAUSE_WORKER_GONE", "dispatcher restarted"});
 }
 
 // A simulation that finds nothing shows little unless it finds what is known to be wrong.

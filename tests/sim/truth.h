@@ -25,6 +25,15 @@ class Truth {
   // twice.
   void Lose(uint64_t epoch, const RecordId& element) { lost_.insert({epoch, element}); }
 
+  // All trainers save; later they go on from there: what came since is forgotten.
+  void Save() { saved_ = {delivered_, doubled_, dropped_, lost_}; }
+  void GoBack() {
+    delivered_ = saved_.delivered;
+    doubled_ = saved_.doubled;
+    dropped_ = saved_.dropped;
+    lost_ = saved_.lost;
+  }
+
   // "" as long as nothing was doubled that must not be.
   const std::string& failure() const { return failure_; }
   // "" when every epoch is whole, and nothing but lost reports was doubled.
@@ -39,6 +48,13 @@ class Truth {
   std::set<Key> doubled_;
   std::set<Key> dropped_;
   std::set<Key> lost_;
+  struct Saved {
+    std::set<Key> delivered;
+    std::set<Key> doubled;
+    std::set<Key> dropped;
+    std::set<Key> lost;
+  };
+  Saved saved_;
   std::string failure_;
 };
 

@@ -57,6 +57,12 @@ class SharedEpochs:
         with self._locked() as state:
             state["wanted"] = epoch
 
+    def forget(self) -> None:
+        """A checkpoint was loaded: the job says which epoch is next. A reader of this iteration that came before has said so already."""
+        with self._locked() as state:
+            if state["finished"] or state["joined"] in ([], [-1]):
+                state.update(epoch=None, finished=True)
+
     def begin(self, key: Any, reader: int, start: Callable[[int | None], int]) -> int:
         """Begins this reader's part of the iteration that `key` names: the first of its readers decides which epoch that is.
         `start(epoch)` begins an epoch (None: the job's next one) and says which. EpochOverError when others had all of it."""

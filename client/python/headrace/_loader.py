@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from ._errors import ClosedError
 
 if TYPE_CHECKING:
     from ._cluster import Cluster
     from ._pipeline import Pipeline
+
+
+def saved_states(states: dict[str, Any] | Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What load_state_dict takes as a list: one state, several, or what headrace.torch.gather_state_dict gave."""
+    if isinstance(states, dict):
+        return list(states["states"]) if "states" in states else [states]
+    return list(states)
 
 
 class Loader:
@@ -46,6 +53,29 @@ class Loader:
         if epoch < 0:
             raise ValueError(f"epochs count from 0, not {epoch}")
         self._next_epoch = int(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this rank is, for a checkpoint: a small dict of ints, str and bytes. It counts batches that this loader handed over, not
+        those it holds ready, and changes nothing. At an epoch's end it is the start of the next one."""
+        return self._stream().state()
+
+    def load_state_dict(self, states: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
+        """The next iteration goes on from a checkpoint; every rank calls this before it iterates.
+
+        states: the list of the states of all ranks that saved (on any number of ranks), or this rank's own (where as many ranks go on as
+        saved). All that none of them was handed is delivered once; trainers of before get an error that says they were replaced. The
+        next iteration waits until all ranks have come. PipelineError: a damaged state; then, or when the iteration begins: a state of
+        another pipeline, seed or dataset, or of a rank is missing.
+        """
+        self._stream().load_states(saved_states(states))
+
+    def _place(self, reader: int, readers: int) -> None:
+        """Which of all ranks' readers this is; the rank, of world_size, where each rank has one."""
+        self._stream().set_place(reader, readers)
+
+    def _restore(self) -> None:
+        """Waits until all readers have loaded their states; nothing to do where none was."""
+        self._stream().restore()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self._closed:

@@ -119,7 +119,7 @@ class RelayedStream:
         self._asked: str | None = None  # a request without its reply: Ctrl-C came in between
         self._broken = False
         self._pid = os.getpid()
-        self._last: dict[str, Any] = {"epoch": 0, "stats": {}, "summary": {}}
+        self._last: dict[str, Any] = {"epoch": 0, "stats": {}, "summary": {}, "state": None}
         opened = self._call("open", (address, pipeline, options))[0]
         self.job, self.batched, self.schema = opened["job"], opened["batched"], opened["schema"]
 
@@ -173,6 +173,18 @@ class RelayedStream:
     def summary(self) -> dict[str, Any]:
         return self._told("summary")
 
+    def state(self) -> dict[str, Any]:
+        return self._told("state")
+
+    def load_states(self, states: list[dict[str, Any]]) -> None:
+        self._call("load_states", (states,))
+
+    def set_place(self, reader: int, readers: int) -> None:
+        self._call("set_place", (reader, readers))
+
+    def restore(self) -> None:
+        self._call("restore")
+
     @property
     def epoch(self) -> int:
         return self._last["epoch"]
@@ -183,7 +195,7 @@ class RelayedStream:
         deadline = time.monotonic() + timeout
         try:
             if self._asked is None and not self._broken:
-                for what in ("stats", "summary"):
+                for what in ("stats", "summary", "state"):
                     self._last[what] = self._call(what, timeout=timeout)[0]
                 self._call("close", timeout, timeout)
         except _errors.HeadraceError:
@@ -228,7 +240,7 @@ def _serve(sock: socket.socket) -> None:
             elif what == "close":
                 loader.close(argument)
             else:
-                value = getattr(loader, what)()
+                value = getattr(loader, what)(*(argument or ()))
             header = (None, value)
         except Exception as error:  # told to the other side, whatever it is
             header = ((type(error).__name__, str(error)), None)

@@ -67,23 +67,32 @@ class Loader:
 
     pipeline: what to read. cluster: the dispatcher's "host:port", or a Cluster. placement: as in to_arrays. job: ranks that name the same
     job share its records. rank, world_size: found out when left out (jax.distributed's processes, then as in Cluster.stream).
-    sharding (of the records over workers), prefetch_bytes: as in Cluster.stream.
+    sharding (of the records over workers), prefetch_bytes, visitation, on_client_loss: as in Cluster.stream.
     """
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, placement: Any = None, job: str = "", sharding: str = "dynamic",
-                 rank: int | None = None, world_size: int | None = None, prefetch_bytes: int = 256 << 20):
+                 rank: int | None = None, world_size: int | None = None, prefetch_bytes: int = 256 << 20,
+                 visitation: str = "exactly_once", on_client_loss: str | None = None):
         rank, world_size = _rank(rank, world_size)
         if world_size > 1 and not job:
             raise ValueError(f"there are {world_size} ranks: name the job that they share (job=...)")
         self._own_cluster = isinstance(cluster, str)
         self._cluster = connect(cluster) if isinstance(cluster, str) else cluster
         self._stream = self._cluster.stream(pipeline, job=job, sharding=sharding, rank=rank, world_size=world_size,
-                                            prefetch_bytes=prefetch_bytes)
+                                            prefetch_bytes=prefetch_bytes, visitation=visitation, on_client_loss=on_client_loss)
         self._placement = placement
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next iteration; epochs count from 0."""
         self._stream.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process is, for a checkpoint (headrace.Loader.state_dict)."""
+        return self._stream.state_dict()
+
+    def load_state_dict(self, states: Any) -> None:
+        """The next iteration goes on from a checkpoint (headrace.Loader.load_state_dict)."""
+        self._stream.load_state_dict(states)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         batches = iter(self._stream)

@@ -25,10 +25,12 @@ from ._dlpack import dlpack
 from ._epochs import Readers, SharedEpochs
 from ._errors import ClosedError, EpochOverError
 from ._loader import Loader as _Stream
+from ._loader import saved_states
 from ._pipeline import Pipeline
 
 try:
     import torch
+    import torch.distributed
     import torch.utils.data
 except ImportError as error:
     raise ImportError("headrace.torch needs PyTorch: pip install torch (headrace itself needs only NumPy)") from error
@@ -44,6 +46,19 @@ def to_tensors(batch: dict[str, Any], bfloat16: frozenset[str] | set[str] = froz
                 value = value.clone()
         out[name] = value
     return out
+
+
+def gather_state_dict(loader: Any) -> dict[str, Any]:
+    """The states of all ranks, the same dict on each: for checkpoints whose plain values are kept once, whoever saves them
+    (torch.distributed.checkpoint, or rank 0's torch.save). A collective call where a process group is initialised. loader: anything with
+    state_dict(); load_state_dict of headrace's loaders takes the result, on any number of ranks."""
+    mine = loader.state_dict()
+    group = torch.distributed
+    if not (group.is_available() and group.is_initialized()):
+        return {"states": [mine]}
+    states: list[Any] = [None] * group.get_world_size()
+    group.all_gather_object(states, mine)
+    return {"states": states}
 
 
 # How long a worker of a DataLoader waits before it looks whether the others wait for it.
@@ -66,7 +81,7 @@ class Loader(torch.utils.data.IterableDataset):
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                  world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = True,
-                 length: int | None = None):
+                 length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
         if self.world_size > 1 and not job:
@@ -75,7 +90,8 @@ class Loader(torch.utils.data.IterableDataset):
         self._cluster = connect(cluster) if isinstance(cluster, str) else cluster
         # Workers of a DataLoader find each other by the job's name.
         self._options = {"job": job or f"torch-{uuid.uuid4().hex[:12]}", "sharding": sharding, "rank": self.rank,
-                         "world_size": self.world_size, "prefetch_bytes": prefetch_bytes}
+                         "world_size": self.world_size, "prefetch_bytes": prefetch_bytes, "visitation": visitation,
+                         "on_client_loss": on_client_loss}
         self._copy = copy
         self._pin = pin_memory
         self._length = length
@@ -86,12 +102,32 @@ class Loader(torch.utils.data.IterableDataset):
         self._stream_pid: int | None = None
         self._iterations = 0
         self._left: Any = None
+        self._loaded: list[dict[str, Any]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next iteration; epochs count from 0. Without it, iterations count on."""
         if epoch < 0:
             raise ValueError(f"epochs count from 0, not {epoch}")
         self._epochs.want(int(epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Of this process's reader, for a checkpoint: ints, str and bytes under fixed keys (headrace.Loader.state_dict). In a DataLoader
+        with workers, each worker has a state of its own: use torchdata's StatefulDataLoader, which collects them. For one file from all
+        ranks: gather_state_dict."""
+        return self._reader().state_dict()
+
+    def load_state_dict(self, states: Any) -> None:
+        """The next iteration goes on from a checkpoint (headrace.Loader.load_state_dict): the states of all readers that saved (a list, or
+        what gather_state_dict gave), or the one that this reader saved."""
+        self._loaded = saved_states(states)
+        if self._stream is not None and self._stream_pid == os.getpid():
+            self._load(self._stream)
+
+    def _load(self, stream: _Stream) -> None:
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            stream.load_state_dict(loaded)
+            self._epochs.forget()
 
     def __len__(self) -> int:
         if self._length is None:
@@ -106,9 +142,12 @@ class Loader(torch.utils.data.IterableDataset):
             self._stream, self._stream_pid, self._iterations = None, os.getpid(), 0
         if self._stream is None or self._stream._closed:
             self._stream = self._cluster.stream(self._pipeline, **self._options)
-            if torch.utils.data.get_worker_info() is not None:
+            info = torch.utils.data.get_worker_info()
+            if info is not None:
+                self._stream._place(self.rank * info.num_workers + info.id, self.world_size * info.num_workers)
                 # A worker ends by os._exit, and says goodbye here; those that are killed are found out by their silence.
                 multiprocessing.util.Finalize(self._stream, _Stream.close, (self._stream, 1.0), exitpriority=10)
+        self._load(self._stream)
         return self._stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -116,6 +155,7 @@ class Loader(torch.utils.data.IterableDataset):
         if self._left is not None:
             self._left.close()  # of a worker that is kept: the iteration before
         stream = self._reader()
+        stream._restore()  # before the readers take turns to begin: it waits for all of them
         self._iterations += 1
 
         def start(epoch: int | None) -> int:

@@ -9,11 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "client/client.h"
 #include "client/python/src/arrays.h"
 #include "client/python/src/blocking_call.h"
 #include "client/python/src/forks.h"
 #include "client/python/src/pipeline_binding.h"
+#include "client/python/src/saved_state.h"
 #include "client/python/src/status.h"
 #include "common/logging/logging.h"
 #include "embedded/embedded_cluster.h"
@@ -48,6 +50,21 @@ v1::Sharding ParseSharding(const std::string& name) {
       name + "'");
 }
 
+v1::Visitation ParseVisitation(const std::string& name) {
+  if (name == "exactly_once") return v1::VISITATION_EXACTLY_ONCE;
+  if (name == "at_least_once") return v1::VISITATION_AT_LEAST_ONCE;
+  if (name == "at_most_once") return v1::VISITATION_AT_MOST_ONCE;
+  throw py::value_error("visitation: exactly_once, at_least_once or at_most_once, not '" + name +
+                        "'");
+}
+
+v1::OnClientLoss ParseLoss(const std::string& name) {
+  if (name.empty()) return v1::ON_CLIENT_LOSS_UNSPECIFIED;
+  if (name == "wait") return v1::ON_CLIENT_LOSS_WAIT;
+  if (name == "reassign") return v1::ON_CLIENT_LOSS_REASSIGN;
+  throw py::value_error("on_client_loss: wait or reassign, not '" + name + "'");
+}
+
 // A trainer's terminal is its own.
 void LogWarningsOnly() {
   LoggingConfig log;
@@ -71,6 +88,29 @@ class NativeLoader {
     }
     if (start_) start_->stop = true;
     const BlockingCall goodbye([loader = std::move(loader_)]() mutable { loader.reset(); });
+  }
+
+  py::dict State() const { return StateToDict(loader_->State()); }
+  void LoadStates(const py::list& states) {
+    std::vector<v1::LoaderState> all;
+    for (const py::handle& state : states) all.push_back(StateFromDict(state));
+    RaiseIfError(loader_->LoadStates(std::move(all)));
+  }
+  void SetPlace(uint32_t reader, uint32_t readers) {
+    RaiseIfError(loader_->SetPlace(reader, readers));
+  }
+  // Until the other readers have come.
+  void Restore() {
+    RefuseAfterFork(birthplace_);
+    auto stop = std::make_shared<std::atomic<bool>>(false);
+    const absl::Cleanup given_up = [stop] { *stop = true; };
+    RaiseIfError(RunInterruptibly([loader = loader_, stop] {
+      const absl::Time deadline = absl::Now() + kStartPatience;
+      while (true) {
+        const absl::Status status = loader->Restore(kFirstTry);
+        if (!absl::IsDeadlineExceeded(status) || *stop || absl::Now() > deadline) return status;
+      }
+    }));
   }
 
   void StartEpoch(std::optional<uint64_t> epoch) {
@@ -216,7 +256,9 @@ class NativeCluster {
 
   std::unique_ptr<NativeLoader> Stream(const Pipeline& pipeline, const std::string& job,
                                        const std::string& sharding, uint32_t rank,
-                                       uint32_t world_size, uint64_t prefetch_bytes) {
+                                       uint32_t world_size, uint64_t prefetch_bytes,
+                                       const std::string& visitation,
+                                       const std::string& on_client_loss) {
     RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
@@ -226,6 +268,8 @@ class NativeCluster {
     options.prefetch_bytes = prefetch_bytes;
     options.job_options.set_sharding(ParseSharding(sharding));
     options.job_options.set_world_size(world_size);
+    options.job_options.set_visitation(ParseVisitation(visitation));
+    options.job_options.set_on_client_loss(ParseLoss(on_client_loss));
     return std::make_unique<NativeLoader>(
         ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
           return client->Stream(def, options);
@@ -259,6 +303,10 @@ class NativeCluster {
 void BindLoader(py::module_& module) {
   py::class_<NativeLoader>(module, "Loader")
       .def("start_epoch", &NativeLoader::StartEpoch)
+      .def("state", &NativeLoader::State)
+      .def("load_states", &NativeLoader::LoadStates)
+      .def("set_place", &NativeLoader::SetPlace)
+      .def("restore", &NativeLoader::Restore)
       .def("next", &NativeLoader::Next)
       .def("close", &NativeLoader::Close)
       .def("stats", &NativeLoader::Stats)

@@ -237,7 +237,7 @@ def test_a_local_cluster_serves_its_forked_children():
 
 def test_a_relay_that_is_killed_is_an_error_and_its_records_go_to_others(cluster):
     connection = hr.connect(cluster.address)
-    loader = connection.stream(numbers(), job="relayed", prefetch_bytes=4096)
+    loader = connection.stream(numbers(), job="relayed", prefetch_bytes=4096, on_client_loss="reassign")
 
     def child(pipe):
         loader.set_epoch(0)
@@ -545,7 +545,7 @@ def test_a_trainer_killed_leaves_its_records_to_the_others(cluster, stage):
         address, stage = sys.argv[1:]
         connection = hr.connect(address); connection._open()
         if stage != "connected":
-            loader = connection.stream(hr.range(4000, bytes=64).batch(8), job="killed", prefetch_bytes=4096)
+            loader = connection.stream(hr.range(4000, bytes=64).batch(8), job="killed", prefetch_bytes=4096, on_client_loss="reassign")
             if stage != "streaming":
                 batches = iter(loader)
                 for _ in range(3):
@@ -565,6 +565,6 @@ def test_a_trainer_killed_leaves_its_records_to_the_others(cluster, stage):
     trainer.kill()
     trainer.wait()
     with hr.connect(cluster.address) as connection:
-        loader = connection.stream(numbers(), job="killed", prefetch_bytes=4096)
+        loader = connection.stream(numbers(), job="killed", prefetch_bytes=4096, on_client_loss="reassign")
         loader.set_epoch(0)
         assert_each_once(theirs + indices(loader))

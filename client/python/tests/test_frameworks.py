@@ -290,6 +290,58 @@ if True:
 """, local_cluster())
 
 
+# ---- checkpoints
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchdatas_stateful_data_loader_goes_on_in_mid_epoch(workers):
+    peers.run("torch", "torchdata.stateful_dataloader", program=f"""
+import headrace as hr, torch, pickle, sys, warnings
+from torchdata.stateful_dataloader import StatefulDataLoader
+warnings.simplefilter("ignore", DeprecationWarning)
+def make(at):
+    loader = hr.torch.Loader({NUMBERS}, sys.argv[1], job=f"stateful-{workers}-{{at}}", prefetch_bytes=8192)
+    return StatefulDataLoader(loader, batch_size=None, num_workers={workers})
+def read(batches):
+    return [int(i) for batch in batches for i in batch["index"]]
+for at in (1, 100, 200):
+    data = make(at)
+    batches = iter(data)
+    got = read(next(batches) for _ in range(at))
+    state = pickle.loads(pickle.dumps(data.state_dict()))
+    del batches, data
+    data = make(at)
+    data.load_state_dict(state)
+    got += read(data)
+    assert sorted(got) == list(range(2000)), (at, len(got), len(set(got)))
+    assert sorted(read(data)) == list(range(2000)), "the epoch after it"
+""", args=(local_cluster(),))
+
+
+def test_torch_distributed_checkpoint_keeps_the_states_of_all_ranks(tmp_path):
+    torch(f"""
+import torch.distributed.checkpoint as dcp
+warnings.simplefilter("ignore")
+def make():
+    return hr.torch.Loader({NUMBERS}, sys.argv[1], job="dcp", rank=0, world_size=1)
+loader = make()
+batches = iter(loader)
+got = [int(i) for _ in range(100) for i in next(batches)["index"]]
+dcp.save({{"loader": hr.torch.gather_state_dict(loader)}}, checkpoint_id=sys.argv[2])
+later = make()
+state = {{"loader": hr.torch.gather_state_dict(later)}}
+dcp.load(state, checkpoint_id=sys.argv[2])
+later.load_state_dict(state["loader"])
+got += [int(i) for batch in later for i in batch["index"]]
+assert sorted(got) == list(range(2000)), len(got)
+assert later.state_dict()["epoch"] == 1
+try:
+    for _ in batches: pass
+    raise AssertionError("the first trainer was not told")
+except hr.JobEndedError as error:
+    assert "replaced" in str(error)
+""", local_cluster(), tmp_path / "checkpoint")
+
+
 # ---- jax
 
 def test_jax_arrays_split_over_local_devices():
