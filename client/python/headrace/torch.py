@@ -114,6 +114,8 @@ class Loader(torch.utils.data.IterableDataset):
         """Of this process's reader, for a checkpoint: ints, str and bytes under fixed keys (headrace.Loader.state_dict). In a DataLoader
         with workers, each worker has a state of its own: use torchdata's StatefulDataLoader, which collects them. For one file from all
         ranks: gather_state_dict."""
+        if self._stream is not None and self._stream_pid == os.getpid():
+            return self._stream.state_dict()  # also of one that left the epoch to the other workers
         return self._reader().state_dict()
 
     def load_state_dict(self, states: Any) -> None:
