@@ -43,6 +43,7 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
   v1::ClientBeatRequest request;
   request.set_client(client_id_);
   request.set_job(job_.job());
+  request.set_cluster(job_.cluster());
   request.set_epoch(epoch_);
   request.set_tasks_version(tasks_version_);
   request.set_needs_seen(needs_seen_);
@@ -184,6 +185,7 @@ void LoaderCore::OpenStream(const TaskStreams::Opening& opening) {
     credit = merger_.TakeCredit(opening.task);
   }
   open.set_job(job_.job());
+  open.set_cluster(job_.cluster());
   open.set_task(opening.task);
   std::unique_ptr<IncomingFrames> handle =
       connector_->Open(opening.worker, open, credit,
@@ -239,6 +241,29 @@ absl::StatusOr<v1::OpenJobReply> LoaderCore::CallOpenJob(uint64_t uid, absl::Dur
   return dispatcher_->OpenJob(request, timeout);
 }
 
+absl::Status LoaderCore::SameJob(const v1::OpenJobReply& reply) {
+  absl::Status status;
+  if (reply.cluster() != job_.cluster()) {
+    status = FailedPrecondition(
+        "job '{}': the dispatcher that answers now does not have the journal of the one that this "
+        "job began with: what was delivered is not known any more; bring the journal back, or go "
+        "on from a checkpoint",
+        job_.job_name());
+  } else if (reply.job() != job_.job()) {
+    status = FailedPrecondition(
+        "job '{}' was over when this client came back: its records were given to others",
+        job_.job_name());
+  }
+  if (status.ok()) return status;
+  // What was opened by that is not wanted.
+  v1::CloseClientRequest goodbye;
+  goodbye.set_client(reply.client());
+  goodbye.set_job(reply.job());
+  goodbye.set_cluster(reply.cluster());
+  (void)dispatcher_->CloseClient(goodbye, client_.call_timeout);
+  return status;
+}
+
 absl::Status LoaderCore::Reopen() {
   uint64_t uid = 0;
   Chores chores;
@@ -257,7 +282,8 @@ absl::Status LoaderCore::Reopen() {
   HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply, CallOpenJob(uid, client_.call_timeout));
   {
     absl::MutexLock lock(&mutex_);
-    const bool other = reply.job() == job_.job() && reply.incarnation() != incarnation_;
+    const bool same = reply.cluster() == job_.cluster() && reply.job() == job_.job();
+    const bool other = same && reply.incarnation() != incarnation_;
     if (other && (restore_ != nullptr || !began_)) {  // nothing of ours is lost with it
       incarnation_ = reply.incarnation();
       client_id_ = reply.client();
@@ -272,14 +298,11 @@ absl::Status LoaderCore::Reopen() {
       return absl::OkStatus();
     }
   }
-  if (reply.job() != job_.job()) {
-    return FailedPrecondition(
-        "job '{}' was over when this client came back: its records were given to others",
-        job_.job_name());
-  }
+  HR_RETURN_IF_ERROR(SameJob(reply));
   v1::StartEpochRequest start;
   start.set_client(reply.client());
   start.set_job(job_.job());
+  start.set_cluster(job_.cluster());
   {
     absl::MutexLock lock(&mutex_);
     if (closed_ || !in_epoch_ || epoch_finished_) {
@@ -336,6 +359,7 @@ absl::Status LoaderCore::LeaveEpoch(absl::Duration timeout) {
   Do(std::move(chores));
   if (goodbye.client() != 0) {
     goodbye.set_job(job_.job());
+    goodbye.set_cluster(job_.cluster());
     // Unheard, our silence says the same later.
     if (auto reply = dispatcher_->CloseClient(goodbye, timeout); !reply.ok()) {
       LogDebug("leaving an epoch: {}", OneLine(reply.status()));
@@ -343,9 +367,7 @@ absl::Status LoaderCore::LeaveEpoch(absl::Duration timeout) {
   }
   const absl::Duration asked_at = clock_->Steady();
   HR_ASSIGN_OR_RETURN(const v1::OpenJobReply reply, CallOpenJob(uid, timeout));
-  if (reply.job() != job_.job()) {
-    return FailedPrecondition("job '{}' was over when this client came back", job_.job_name());
-  }
+  HR_RETURN_IF_ERROR(SameJob(reply));
   absl::MutexLock lock(&mutex_);
   if (reply.incarnation() != incarnation_) {
     Replaced();

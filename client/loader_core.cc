@@ -95,6 +95,7 @@ absl::StatusOr<v1::StartEpochReply> LoaderCore::TryStartEpoch(uint64_t epoch,
     request.set_incarnation(incarnation_);
   }
   request.set_job(job_.job());
+  request.set_cluster(job_.cluster());
   request.set_epoch(epoch);
   absl::StatusOr<v1::StartEpochReply> reply = dispatcher_->StartEpoch(request, timeout);
   if (absl::IsNotFound(reply.status())) {
@@ -273,6 +274,7 @@ void LoaderCore::Close(absl::Duration timeout) {
     beat_.SignalAll();
   }
   request.set_job(job_.job());
+  request.set_cluster(job_.cluster());
   if (request.client() != 0) {
     if (auto reply = dispatcher_->CloseClient(request, std::max(timeout, absl::Milliseconds(100)));
         !reply.ok()) {

@@ -76,6 +76,9 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   void KeepDelivered() ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
   // Other trainers went on from a checkpoint.
   void Replaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The answer to opening the job again: not OK when it is another one, or one of a dispatcher that
+  // lost its journal; the client that it made is closed then.
+  absl::Status SameJob(const v1::OpenJobReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   // Leaves an epoch that others still read: says goodbye and comes back as a new client.
   absl::Status LeaveEpoch(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<v1::OpenJobReply> CallOpenJob(uint64_t uid, absl::Duration timeout)

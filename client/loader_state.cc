@@ -132,6 +132,7 @@ absl::StatusOr<bool> LoaderCore::TryRestore(absl::Duration timeout) {
     if (!states_sent_) *request.mutable_states() = restore_->states();
     request.set_client(client_id_);
     request.set_job(job_.job());
+    request.set_cluster(job_.cluster());
     request.set_reader(reader_);
     request.set_readers(readers_);
     request.set_incarnation(incarnation_);

@@ -314,6 +314,23 @@ TEST_F(LoaderTest, AClientThatWasGivenUpOpensAgainAndHandsOverNothingOld) {
   EXPECT_TRUE(dispatcher_.Until([](const Script& s) { return s.delivered.contains(0); }));
 }
 
+// Ids begin with 1 in every journal: job 7 of another one is another job.
+TEST_F(LoaderTest, ADispatcherThatLostItsJournalEndsTheJobAndSaysSo) {
+  auto loader = OpenInEpoch();
+  dispatcher_.Set([](Script& s) {
+    s.unknown = true;
+    s.cluster = 6;
+  });
+  const auto next = loader->Next(absl::Seconds(20));
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(next.status().message().find("does not have the journal"), absl::string_view::npos)
+      << next.status();
+  // What opening the job again made there is closed, under that dispatcher's name.
+  ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return !s.closes.empty(); }));
+  EXPECT_EQ(dispatcher_.Look().closes[0].cluster(), 6u);
+  EXPECT_EQ(dispatcher_.Look().last_beat.cluster(), 5u);
+}
+
 TEST_F(LoaderTest, AnEpochThatIsOverWhenTheClientComesBackEnds) {
   auto loader = OpenInEpoch();
   dispatcher_.Set([](Script& s) {

@@ -24,6 +24,7 @@ class ScriptedDispatcher final : public DispatcherHandler {
     bool down = false;     // every call is UNAVAILABLE
     bool unknown = false;  // knows no client; opening the job makes it known
     uint64_t client = 100;
+    uint64_t cluster = 5;
     uint32_t client_timeout_ms = 0;
     absl::Status start_epoch = absl::OkStatus();
     absl::Status failure = absl::OkStatus();
@@ -70,6 +71,7 @@ class ScriptedDispatcher final : public DispatcherHandler {
     v1::OpenJobReply reply;
     reply.set_job(7);
     reply.set_client(script_.client);
+    reply.set_cluster(script_.cluster);
     reply.set_job_name("job");
     reply.set_incarnation(script_.incarnation);
     reply.set_fingerprint("print");

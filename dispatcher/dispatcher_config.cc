@@ -56,6 +56,8 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
              "a worker whose tasks of an epoch failed so often gets no more while there are others",
              AtLeast(1))
       .Field("shutdown_timeout", &C::shutdown_timeout, "bound of leaving")
+      .Section("journal", &C::journal, JournalSection(),
+               "what outlives the dispatcher's process, and where it is kept")
       .Section("limits", &C::limits, LimitsSection(), "what peers may ask for at most")
       .Section("log", &C::log, LogSection(), "what is logged, and how")
       .Check([](const C& c) {

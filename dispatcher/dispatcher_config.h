@@ -10,6 +10,7 @@
 #include "common/byte_count.h"
 #include "common/config/config.h"
 #include "common/logging/logging.h"
+#include "dispatcher/journal/journal_config.h"
 
 namespace headrace {
 
@@ -45,6 +46,7 @@ struct DispatcherConfig {
   int64_t max_strikes = 3;
   absl::Duration shutdown_timeout = absl::Seconds(2);
 
+  JournalConfig journal;
   DispatcherLimits limits;
   LoggingConfig log;
 };

@@ -23,10 +23,10 @@ class FakePipelineResolver final : public PipelineResolver {
   absl::StatusOr<ResolvedPipeline> Resolve(const v1::PipelineDef& pipeline, uint64_t) override {
     ++calls;
     ResolvedPipeline resolved;
-    resolved.splits.resize(shape_.splits);
+    v1::Split split;
     for (uint64_t i = 0; i < shape_.splits; ++i) {
-      resolved.splits[i].set_id(i);
-      resolved.splits[i].set_file_index(i / std::max<uint64_t>(1, shape_.splits_per_file));
+      split.set_file_index(i / std::max<uint64_t>(1, shape_.splits_per_file));
+      resolved.splits.Add(split);
     }
     resolved.passes = shape_.passes;
     resolved.single_task = shape_.single_task;

@@ -200,12 +200,14 @@ TEST_F(JobTest, EverythingSurvivesARestart) {
 
 class FailingJournal final : public Journal {
  public:
-  absl::Status Replay(absl::FunctionRef<absl::Status(const v1::Event&)>) override {
-    return absl::OkStatus();
-  }
+  absl::Status Replay(const Reader&) override { return absl::OkStatus(); }
   uint64_t Append(std::vector<v1::Event> events) override { return position_ += events.size(); }
   absl::Status WaitDurable(uint64_t position) override {
     return position > 2 ? DataLoss("disk full") : absl::OkStatus();
+  }
+  bool WantsCompaction() const override { return false; }
+  absl::Status Compact(uint64_t, absl::FunctionRef<bool(std::string&)>) override {
+    return DataLoss("disk full");
   }
 
  private:

@@ -4,15 +4,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "headrace/v1/pipeline.pb.h"
+#include "pipeline/splits/split_list.h"
 
 namespace headrace {
 
 struct ResolvedPipeline {
-  std::vector<v1::Split> splits;
+  SplitList splits;
   v1::SchemaDef source_schema;
   v1::SchemaDef schema;  // of what leaves the last step
   bool batched = false;

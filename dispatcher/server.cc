@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -31,6 +32,11 @@ bool SomebodyAnswersAt(const std::string& path) {
   return answers;
 }
 
+uint64_t RandomId() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32) | device() | 1;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const DispatcherConfig& config, Deps deps)
@@ -40,9 +46,13 @@ Dispatcher::Dispatcher(const DispatcherConfig& config, Deps deps)
       metrics_(deps_.metrics == nullptr ? *own_metrics_ : *deps_.metrics) {
   if (deps_.clock == nullptr) deps_.clock = &RealClock();
   if (deps_.journal == nullptr) deps_.journal = std::make_unique<MemoryJournal>();
-  service_ = std::make_unique<DispatcherService>(
-      config_,
-      DispatcherService::Deps{deps_.journal.get(), deps_.resolver.get(), deps_.clock, &metrics_});
+  DispatcherService::Deps service;
+  service.journal = deps_.journal.get();
+  service.resolver = deps_.resolver.get();
+  service.clock = deps_.clock;
+  service.metrics = &metrics_;
+  service.new_cluster = RandomId();
+  service_ = std::make_unique<DispatcherService>(config_, service);
 }
 
 absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Start(const DispatcherConfig& config,
@@ -55,6 +65,9 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Start(const DispatcherCo
   dispatcher->duties_ = std::make_unique<PeriodicTask>(
       "hr-disp-duties", config.background_period,
       [service = dispatcher->service_.get()] { service->RunDuties(); });
+  dispatcher->snapshots_ = std::make_unique<PeriodicTask>(
+      "hr-disp-snap", absl::Seconds(1),
+      [service = dispatcher->service_.get()] { service->CompactIfWorthwhile(); });
   LogInfo("dispatcher listens on {}", dispatcher->address_);
   return dispatcher;
 }
@@ -114,6 +127,7 @@ void Dispatcher::Shutdown(absl::Duration timeout) {
     server_ = nullptr;
   }
   duties_ = nullptr;
+  snapshots_ = nullptr;
   metrics_server_ = nullptr;
 }
 

@@ -15,10 +15,42 @@ DispatcherService::DispatcherService(const DispatcherConfig& config, Deps deps)
 
 absl::Status DispatcherService::Recover() {
   absl::MutexLock lock(&mutex_);
-  return deps_.journal->Replay([this](const v1::Event& event) {
+  const auto reload = [this](std::string_view chunk) {
+    mutex_.AssertHeld();
+    return state_.Reload(chunk);
+  };
+  const auto apply = [this](const v1::Event& event) {
     mutex_.AssertHeld();
     return state_.Apply(event);
-  });
+  };
+  HR_RETURN_IF_ERROR(deps_.journal->Replay({reload, apply}));
+  if (state_.cluster() != 0 || deps_.new_cluster == 0) return absl::OkStatus();
+  dispatch::Changes changes(state_, absl::ToUnixMillis(deps_.clock->Now()));
+  v1::Event event;
+  event.mutable_cluster_founded()->set_cluster(deps_.new_cluster);
+  changes.Make(std::move(event));
+  deps_.journal->Append(changes.Take());  // durable before the first answer
+  return changes.status();
+}
+
+absl::Status DispatcherService::Compact() {
+  std::unique_ptr<dispatch::Snapshot> snapshot;
+  uint64_t position = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    HR_RETURN_IF_ERROR(journal_failure_);
+    position = deps_.journal->Append({});
+    snapshot = state_.TakeSnapshot();
+  }
+  HR_RETURN_IF_ERROR(WaitDurable(position));
+  return deps_.journal->Compact(position,
+                                [&](std::string& chunk) { return snapshot->Next(chunk); });
+}
+
+void DispatcherService::CompactIfWorthwhile() {
+  if (!deps_.journal->WantsCompaction()) return;
+  const absl::Status status = Compact();
+  if (!status.ok()) LogWarning("no snapshot was made, the journal grows: {}", OneLine(status));
 }
 
 template <typename Op>
@@ -75,8 +107,10 @@ absl::StatusOr<v1::OpenJobReply> DispatcherService::OpenJob(const v1::OpenJobReq
                               : static_cast<uint64_t>(config_.target_split.value);
   HR_ASSIGN_OR_RETURN(ResolvedPipeline resolved,
                       deps_.resolver->Resolve(request.pipeline(), target));
+  dispatch::SplitPieces pieces = dispatch::PiecesOf(resolved.splits);
+  resolved.splits = SplitList();
   return Run([&](dispatch::OpContext& context) {
-    return dispatch::OpenResolvedJob(context, request, std::move(resolved));
+    return dispatch::OpenResolvedJob(context, request, std::move(resolved), std::move(pieces));
   });
 }
 

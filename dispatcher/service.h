@@ -29,6 +29,9 @@ class DispatcherService final : public DispatcherHandler {
     PipelineResolver* resolver = nullptr;
     const Clock* clock = nullptr;
     DispatcherMetrics* metrics = nullptr;
+    // What a journal that has no id yet is called from now on: random. 0: it stays without one, and
+    // requests of other lives are not told apart.
+    uint64_t new_cluster = 0;
   };
   DispatcherService(const DispatcherConfig& config, Deps deps);
 
@@ -36,6 +39,11 @@ class DispatcherService final : public DispatcherHandler {
   absl::Status Recover();
   // What the dispatcher does by itself; called every background_period.
   void RunDuties();
+  // Keeps a snapshot, so that a restart need not replay all that came before. One thread at a
+  // time; calls go on beside it. An error leaves the journal as it was.
+  absl::Status Compact();
+  // The same when the journal has grown enough; failures are logged.
+  void CompactIfWorthwhile();
 
   absl::StatusOr<v1::OpenJobReply> OpenJob(const v1::OpenJobRequest& request) override;
   absl::StatusOr<v1::StartEpochReply> StartEpoch(const v1::StartEpochRequest& request) override;

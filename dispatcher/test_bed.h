@@ -49,7 +49,7 @@ class DispatcherBed : public testing::Test {
     Restart();
   }
   // A new process over the old journal.
-  void Restart() {
+  virtual void Restart() {
     service = std::make_unique<DispatcherService>(
         config, DispatcherService::Deps{&journal, &resolver, &clock, nullptr});
     ASSERT_TRUE(service->Recover().ok());

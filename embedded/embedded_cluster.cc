@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "dispatcher/graph_pipeline_resolver.h"
+#include "dispatcher/journal/open_journal.h"
 #include "rpc/channels.h"
 #include "rpc/grpc_dispatcher_client.h"
 
@@ -12,6 +13,7 @@ namespace headrace {
 
 EmbeddedOptions::EmbeddedOptions() {
   dispatcher.listen = "127.0.0.1:0";
+  dispatcher.journal.driver = "memory";
   worker.listen = "127.0.0.1:0";
 }
 
@@ -23,6 +25,7 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> StartDispatcher(const DispatcherConf
   deps.resolver =
       MakeGraphPipelineResolver(catalog.ops, catalog.formats, NewLocalFileSystem(std::move(roots)));
   deps.metrics = metrics;
+  HR_ASSIGN_OR_RETURN(deps.journal, OpenJournal(config.journal, JournalMetrics(*metrics)));
   return Dispatcher::Start(config, std::move(deps));
 }
 

@@ -40,6 +40,7 @@ bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Dur
     absl::MutexLock lock(&lease_mutex_);
     request = puller_.Next(static_cast<uint32_t>(task_->LeasesWanted()), now);
     if (!request) return puller_.retrying();
+    request->set_cluster(def_.cluster());
   }
   const absl::StatusOr<v1::LeaseSplitsReply> reply = dispatcher.LeaseSplits(*request, timeout);
   LeasePuller::Answer answer;

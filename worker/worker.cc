@@ -143,6 +143,7 @@ absl::Status Worker::Register() {
   HR_ASSIGN_OR_RETURN(const v1::RegisterWorkerReply reply,
                       deps_.dispatcher->RegisterWorker(request, config_.call_timeout));
   id_ = reply.worker();
+  cluster_ = reply.cluster();
   LogInfo("worker {} serves on {} ({}), dispatcher {}", reply.worker(), address_,
           fmt::join(request.transports(), ", "), config_.dispatcher);
   return absl::OkStatus();
@@ -175,6 +176,7 @@ void Worker::Beat() {
   v1::WorkerBeatRequest request;
   request.set_worker(id_);
   request.set_worker_uid(uid_);
+  request.set_cluster(cluster_);
   request.set_draining(draining_);
   for (const auto& host : tasks_.All()) {
     host->Collect(reports_);
@@ -260,6 +262,11 @@ absl::Status Worker::OnOpen(std::shared_ptr<FrameStream> stream) {
     // It may not have heard of the task yet (the client was told first): the client tries again.
     return FailedPrecondition("worker {} does not run task {}", address_, task);
   }
+  // The same number, told by a dispatcher that has lost its journal since.
+  const uint64_t cluster = stream->open().cluster();
+  if (cluster != 0 && host->def().cluster() != 0 && cluster != host->def().cluster()) {
+    return FailedPrecondition("worker {} serves another dispatcher's task {}", address_, task);
+  }
   stream_metrics_.Opened(stream->transport());
   LogInfo("task {}: client {} at {} reads over {}", task, stream->open().client(), stream->peer(),
           stream->transport());
@@ -286,6 +293,7 @@ void Worker::Shutdown(absl::Duration timeout) {
     v1::WorkerBeatRequest goodbye;
     goodbye.set_worker(id_);
     goodbye.set_worker_uid(uid_);
+    goodbye.set_cluster(cluster_);
     goodbye.set_leaving(true);
     if (id_ != 0)
       (void)deps_.dispatcher->WorkerBeat(goodbye, std::min(timeout / 2, absl::Seconds(1)));

@@ -84,6 +84,7 @@ class Worker final : private StreamHandler {
   const uint64_t uid_;  // of this process, random
   std::string address_;
   std::atomic<uint64_t> id_ = 0;
+  std::atomic<uint64_t> cluster_ = 0;  // that id_ belongs to
   std::atomic<bool> draining_ = false;
   std::atomic<bool> drained_ = false;
   std::atomic<bool> stopped_ = false;

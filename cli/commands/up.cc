@@ -15,6 +15,13 @@
 namespace headrace {
 namespace {
 
+// Its jobs end with it, unless it is told otherwise.
+ConfigSpec<DispatcherConfig> UpConfigSpec() {
+  DispatcherConfig defaults;
+  defaults.journal.driver = "memory";
+  return DispatcherConfigSpec().Defaults(std::move(defaults));
+}
+
 class Up final : public Command {
  public:
   void Declare(CLI::App& app) override {
@@ -65,7 +72,7 @@ class Up final : public Command {
   std::string log_directory_;
   std::string address_file_;
   FunctionFlags functions_;
-  ConfigFlags<DispatcherConfig> flags_{DispatcherConfigSpec()};
+  ConfigFlags<DispatcherConfig> flags_{UpConfigSpec()};
 };
 
 }  // namespace

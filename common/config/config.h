@@ -118,6 +118,12 @@ class ConfigSpec {
     return *this;
   }
 
+  // The default of every field, where it is not T{}'s.
+  ConfigSpec& Defaults(T defaults) {
+    defaults_ = std::move(defaults);
+    return *this;
+  }
+
   // What one field alone cannot say. Runs when everything is read; the error names the fields.
   ConfigSpec& Check(std::function<absl::Status(const T&)> check) {
     root_.checks.push_back(
@@ -126,7 +132,7 @@ class ConfigSpec {
   }
 
   absl::StatusOr<T> Load(const ConfigInput& input) const {
-    T out{};
+    T out = defaults_;
     if (absl::Status s = config_internal::Load(root_, input, &out); !s.ok()) return s;
     return out;
   }
@@ -134,15 +140,13 @@ class ConfigSpec {
   // YAML with the help as comments; Load gives the same config back.
   std::string Print(const T& config) const { return config_internal::Print(root_, &config); }
 
-  std::vector<ConfigKey> Keys() const {
-    const T defaults{};
-    return config_internal::Keys(root_, &defaults);
-  }
+  std::vector<ConfigKey> Keys() const { return config_internal::Keys(root_, &defaults_); }
 
   const ConfigNode& root() const { return root_; }
 
  private:
   ConfigNode root_;
+  T defaults_{};
 };
 
 }  // namespace headrace

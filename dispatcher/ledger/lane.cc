@@ -129,6 +129,62 @@ uint64_t Lane::Cover(SplitPass item, const v1::Run& run) {
   return added;
 }
 
+void Lane::Keep(v1::KeptLane& kept) const {
+  kept.set_cursor(cursor_);
+  kept.set_end(end_);
+  for (const SplitPass& item : returned_) {
+    kept.add_returned(uint64_t{item.split} << 32 | item.pass);
+  }
+  std::vector<SplitPass> restored(restored_.begin(), restored_.end());
+  std::ranges::sort(restored);
+  for (const SplitPass& item : restored) {
+    kept.add_restored(uint64_t{item.split} << 32 | item.pass);
+  }
+  kept.set_leased(leased_);
+  kept.set_retired(retired_);
+  kept.set_task(task.value);
+  kept.set_worker(worker.value);
+}
+
+void Lane::KeepLedgers(absl::FunctionRef<void(v1::KeptLedger)> each) const {
+  std::vector<SplitPass> items;
+  items.reserve(ledgers_.size());
+  for (const auto& [item, ledger] : ledgers_) items.push_back(item);
+  std::ranges::sort(items);
+  for (const SplitPass& item : items) {
+    v1::KeptLedger kept;
+    kept.set_split(item.split);
+    kept.set_pass(item.pass);
+    ledgers_.at(item).Keep(kept);
+    each(std::move(kept));
+  }
+}
+
+absl::Status Lane::Reload(const v1::KeptLane& kept) {
+  if (kept.cursor() > kept.end() || kept.end() > end_) {
+    return InvalidArgument("a lane of {} splits at {} of {}", end_, kept.cursor(), kept.end());
+  }
+  cursor_ = kept.cursor();
+  end_ = kept.end();
+  returned_.clear();
+  for (const uint64_t item : kept.returned()) {
+    returned_.push_back({static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)});
+  }
+  restored_.clear();
+  for (const uint64_t item : kept.restored()) {
+    restored_.insert({static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)});
+  }
+  leased_ = kept.leased();
+  retired_ = kept.retired();
+  task = TaskId(kept.task());
+  worker = WorkerId(kept.worker());
+  return absl::OkStatus();
+}
+
+absl::Status Lane::ReloadLedger(const v1::KeptLedger& kept) {
+  return ledgers_[{kept.split(), kept.pass()}].Reload(kept);
+}
+
 uint64_t Lane::Own(uint64_t split, uint64_t records) const {
   if (!def_.by_record() || def_.slots() <= 1) return records;
   const uint64_t slots = def_.slots();

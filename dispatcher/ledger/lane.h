@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/ids.h"
 #include "dispatcher/ledger/split_ledger.h"
@@ -78,6 +79,13 @@ class Lane {
   uint64_t leased() const { return leased_; }
   uint64_t retired() const { return retired_; }
   bool Done() const { return !has_pending() && leased_ == 0; }
+
+  // For snapshots: all but the ledgers, and those, in order. A lane that was made alike becomes
+  // the same by Reload and ReloadLedger; INVALID_ARGUMENT when they do not fit it.
+  void Keep(v1::KeptLane& kept) const;
+  void KeepLedgers(absl::FunctionRef<void(v1::KeptLedger)> each) const;
+  absl::Status Reload(const v1::KeptLane& kept);
+  absl::Status ReloadLedger(const v1::KeptLedger& kept);
 
   // The task that draws from it, where only one may. None: free.
   TaskId task;

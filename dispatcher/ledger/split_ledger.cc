@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/status.h"
+
 namespace headrace::dispatch {
 
 uint64_t SplitLedger::Cover(const v1::Run& run) {
@@ -77,6 +79,38 @@ void SplitLedger::AppendSkip(uint64_t split, uint32_t pass,
       }
     });
   }
+}
+
+void SplitLedger::Keep(v1::KeptLedger& kept) const {
+  whole_.Keep(*kept.mutable_whole());
+  if (parts_ != nullptr) {
+    for (const auto& [index, record] : *parts_) {
+      v1::KeptParts& parts = *kept.add_parts();
+      parts.set_record(index);
+      parts.set_parts(record.parts);
+      record.seen.Keep(*parts.mutable_seen());
+    }
+  }
+  kept.set_has_total(total_.has_value());
+  kept.set_total(total_.value_or(0));
+  kept.set_settled(settled_);
+  kept.set_abandoned(abandoned());
+  if (awaited_ != nullptr) kept.mutable_awaited()->Assign(awaited_->begin(), awaited_->end());
+}
+
+absl::Status SplitLedger::Reload(const v1::KeptLedger& kept) {
+  *this = SplitLedger();
+  HR_RETURN_IF_ERROR(whole_.Reload(kept.whole()));
+  if (kept.parts_size() != 0) parts_ = std::make_unique<std::map<uint64_t, Parts>>();
+  for (const v1::KeptParts& part : kept.parts()) {
+    Parts& record = (*parts_)[part.record()];
+    record.parts = part.parts();
+    HR_RETURN_IF_ERROR(record.seen.Reload(part.seen()));
+  }
+  if (kept.has_total()) total_ = kept.total();
+  settled_ = kept.settled();
+  if (kept.abandoned()) Abandon(kept.awaited());
+  return absl::OkStatus();
 }
 
 }  // namespace headrace::dispatch

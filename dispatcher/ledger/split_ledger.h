@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "dispatcher/ledger/run_set.h"
-#include "headrace/v1/dispatcher.pb.h"
+#include "headrace/v1/journal.pb.h"
 
 namespace headrace::dispatch {
 
@@ -47,6 +47,10 @@ class SplitLedger {
   // What a later lease must leave out.
   void AppendSkip(uint64_t split, uint32_t pass,
                   google::protobuf::RepeatedPtrField<v1::Run>* skip) const;
+
+  // For snapshots (split and pass are the lane's to fill in).
+  void Keep(v1::KeptLedger& kept) const;
+  absl::Status Reload(const v1::KeptLedger& kept);
 
  private:
   struct Parts {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/limits.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
@@ -85,12 +86,13 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
   const Job* named = context.state().jobs().Find(JobId(request.job()));
-  if (named != nullptr && named->Replaced(request.incarnation())) {
+  const bool ours = !OfAnotherCluster(context, request.cluster());
+  if (ours && named != nullptr && named->Replaced(request.incarnation())) {
     reply.mutable_failure()->set_code(static_cast<uint32_t>(absl::StatusCode::kCancelled));
     reply.mutable_failure()->set_message(ReplacedMessage(*named));
     return reply;
   }
-  if (job == nullptr || job->id.value != request.job()) {
+  if (job == nullptr || job->id.value != request.job() || !ours) {
     reply.set_unknown_client(true);
     return reply;
   }

@@ -1,6 +1,7 @@
 // CloseClient: the last report of a client that leaves. Idempotent by client: one that is not known
 // has left already.
 #include "common/status.h"
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/limits.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
@@ -14,7 +15,8 @@ absl::StatusOr<v1::CloseClientReply> CloseClient(OpContext& context,
     HR_RETURN_IF_ERROR(budget.Check(runs.runs()));
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
-  if (job == nullptr || job->id.value != request.job() || job->Replaced(request.incarnation())) {
+  if (job == nullptr || job->id.value != request.job() || job->Replaced(request.incarnation()) ||
+      OfAnotherCluster(context, request.cluster())) {
     return v1::CloseClientReply();
   }
   if (request.delivered_size() != 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 
@@ -24,12 +25,11 @@ void Grant(OpContext& context, const Task& task, uint64_t request_number,
   granted.set_task(task.id.value);
   granted.set_request_number(request_number);
   granted.set_exhausted(items.empty());
-  uint64_t number = context.state().next_lease().value;
-  for (const SplitPass& item : items) {
-    v1::GrantedLease* lease = granted.add_leases();
-    lease->set_number(number++);
-    lease->set_split(item.split);
-    lease->set_pass(item.pass);
+  granted.set_first_number(context.state().next_lease().value);
+  granted.mutable_splits()->Reserve(static_cast<int>(items.size()));
+  for (const SplitPass& item : items) granted.add_splits(item.split);
+  if (std::ranges::any_of(items, [](const SplitPass& item) { return item.pass != 0; })) {
+    for (const SplitPass& item : items) granted.add_passes(item.pass);
   }
   context.changes.Make(std::move(event));
 }
@@ -59,7 +59,8 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
   const Job* job = context.state().JobOf(id);
   const Task* task = job == nullptr ? nullptr : job->epoch->FindActiveTask(id);
   const Worker* worker = context.state().workers().Find(WorkerId(request.worker()));
-  if (task == nullptr || worker == nullptr || task->worker != worker->id || !worker->live()) {
+  if (task == nullptr || worker == nullptr || task->worker != worker->id || !worker->live() ||
+      OfAnotherCluster(context, request.cluster())) {
     reply.set_unknown_task(true);
     return reply;
   }

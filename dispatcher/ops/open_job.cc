@@ -24,6 +24,7 @@ v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId cli
     reply.set_dataset_version(job.dataset->version);
   }
   reply.set_incarnation(job.incarnation);
+  reply.set_cluster(context.state().cluster());
   reply.set_client_timeout_milliseconds(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(context.config.client_timeout)));
   return reply;
@@ -54,7 +55,13 @@ absl::Status Taken(const Job& job, const std::string& difference) {
 }
 
 void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::string& name,
-             ResolvedPipeline resolved) {
+             ResolvedPipeline resolved, SplitPieces pieces) {
+  while (pieces.columns.size() > 1) {
+    v1::Event listed;
+    *listed.mutable_splits_listed()->mutable_splits() = std::move(pieces.columns.front());
+    pieces.columns.pop_front();
+    context.changes.Make(std::move(listed));
+  }
   v1::Event event;
   v1::JobOpened& opened = *event.mutable_job_opened();
   opened.set_job(context.state().next_job().value);
@@ -63,8 +70,7 @@ void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::s
   *opened.mutable_options() = request.options();
   opened.set_fingerprint(resolved.fingerprint);
   opened.set_dataset_version(resolved.dataset_version);
-  opened.mutable_splits()->Reserve(static_cast<int>(resolved.splits.size()));
-  for (v1::Split& split : resolved.splits) *opened.add_splits() = std::move(split);
+  *opened.mutable_splits() = std::move(pieces.columns.front());
   *opened.mutable_source_schema() = std::move(resolved.source_schema);
   *opened.mutable_schema() = std::move(resolved.schema);
   opened.set_batched(resolved.batched);
@@ -78,6 +84,15 @@ void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::s
 }
 
 }  // namespace
+
+SplitPieces PiecesOf(const SplitList& splits) {
+  SplitPieces pieces{splits.size(), {}};
+  size_t at = 0;
+  do {
+    at = splits.Encode(at, pieces.columns.emplace_back());
+  } while (at < splits.size());
+  return pieces;
+}
 
 absl::StatusOr<std::optional<v1::OpenJobReply>> OpenKnownJob(OpContext& context,
                                                              const v1::OpenJobRequest& request) {
@@ -105,7 +120,7 @@ absl::StatusOr<std::optional<v1::OpenJobReply>> OpenKnownJob(OpContext& context,
 
 absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
                                                  const v1::OpenJobRequest& request,
-                                                 ResolvedPipeline resolved) {
+                                                 ResolvedPipeline resolved, SplitPieces pieces) {
   // Another call may have opened it in the meantime.
   HR_ASSIGN_OR_RETURN(std::optional<v1::OpenJobReply> known, OpenKnownJob(context, request));
   if (known.has_value()) return *std::move(known);
@@ -130,12 +145,12 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
   if (static_cast<int64_t>(context.state().jobs().running()) >= limits.max_jobs) {
     return ResourceExhausted("{} jobs are running already (limits.max_jobs)", limits.max_jobs);
   }
-  if (std::ssize(resolved.splits) > limits.max_splits ||
-      resolved.splits.size() > std::numeric_limits<uint32_t>::max()) {
+  if (static_cast<int64_t>(pieces.count) > limits.max_splits ||
+      pieces.count > std::numeric_limits<uint32_t>::max()) {
     return OutOfRange(
         "the dataset has {} splits, over {} (limits.max_splits); make splits larger "
         "(target_split_bytes)",
-        resolved.splits.size(), limits.max_splits);
+        pieces.count, limits.max_splits);
   }
   if (request.options().static_slots() > limits.max_static_slots) {
     return OutOfRange("static_slots is {}, over {} (limits.max_static_slots)",
@@ -152,7 +167,7 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
   const JobId job = context.state().next_job();
   const std::string name =
       request.job_name().empty() ? fmt::format("job-{}", job.value) : request.job_name();
-  OpenNew(context, request, name, std::move(resolved));
+  OpenNew(context, request, name, std::move(resolved), std::move(pieces));
   return Join(context, request, job);
 }
 

@@ -13,6 +13,7 @@ absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
   v1::RegisterWorkerReply reply;
   reply.set_beat_milliseconds(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(context.config.worker_beat)));
+  reply.set_cluster(context.state().cluster());
   const WorkerTable& workers = context.state().workers();
   if (const Worker* known = workers.FindByUid(request.worker_uid())) {
     if (known->address == request.address()) {

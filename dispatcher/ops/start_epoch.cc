@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/status.h"
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/sharding/policy.h"
@@ -54,7 +55,8 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
                                                const v1::StartEpochRequest& request) {
   const ClientId id(request.client());
   const Client* client = context.state().clients().Find(id);
-  if (client == nullptr) return NotFound("client {} is not known; open the job again", id.value);
+  if (client == nullptr || OfAnotherCluster(context, request.cluster()))
+    return NotFound("client {} is not known; open the job again", id.value);
   const Job& job = *context.state().jobs().Find(client->job);
   if (job.Replaced(request.incarnation())) {
     return NotFound("client {} is of an earlier life of job '{}'", id.value, job.name);

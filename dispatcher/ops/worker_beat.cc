@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/status.h"
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/errors.h"
 #include "dispatcher/ops/limits.h"
 #include "dispatcher/ops/ops.h"
@@ -29,7 +30,7 @@ std::set<JobId> TakeReports(OpContext& context, const v1::WorkerBeatRequest& req
   return jobs;
 }
 
-void FillTask(const Job& job, const Task& task, v1::TaskDef& def) {
+void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef& def) {
   const v1::LaneDef& lane = job.epoch->lanes()[task.lane].def();
   def.set_task(task.id.value);
   def.set_job(job.id.value);
@@ -43,6 +44,7 @@ void FillTask(const Job& job, const Task& task, v1::TaskDef& def) {
   def.set_shard_by_record(lane.by_record() && job.options.sharding() != v1::SHARDING_STATIC_HINT);
   def.set_weight(job.options.weight() > 0 ? job.options.weight() : 1.0);
   def.set_replay(task.replay);
+  def.set_cluster(state.cluster());
 }
 
 // start, stop and wake; true when the worker's tasks hold no open lease.
@@ -57,7 +59,7 @@ bool FillTasks(const State& state, WorkerId worker, const v1::WorkerBeatRequest&
       const Task& task = *job.epoch->FindTask(task_id);
       if (!task.leases.empty()) empty = false;
       if (running.erase(task_id.value) == 0) {
-        FillTask(job, task, *reply.add_start());
+        FillTask(state, job, task, *reply.add_start());
       } else if (task.exhausted && job.epoch->lanes()[task.lane].has_pending()) {
         reply.add_wake(task_id.value);
       }
@@ -99,6 +101,10 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
   v1::WorkerBeatReply reply;
   const WorkerId id(request.worker());
   const Worker* worker = context.state().workers().Find(id);
+  if (OfAnotherCluster(context, request.cluster())) {
+    reply.set_unknown_worker(true);
+    return reply;
+  }
   if (worker == nullptr || worker->uid != request.worker_uid() || !worker->live()) {
     // One that drained may have missed the answer that let it go.
     reply.set_drained(worker != nullptr && worker->uid == request.worker_uid() &&

@@ -41,6 +41,25 @@ void ClientTable::Restart(ClientId id, uint64_t epoch) {
   it->second.last_epoch.reset();
 }
 
+void ClientTable::Keep(const Client& client, v1::KeptClient& kept) {
+  v1::ClientJoined& joined = *kept.mutable_joined();
+  joined.set_client(client.id.value);
+  joined.set_job(client.job.value);
+  joined.set_uid(client.uid);
+  joined.set_rank(client.rank);
+  joined.set_host(client.host);
+  joined.set_world_size(client.world_size);
+  kept.set_first_epoch(client.first_epoch);
+  kept.set_has_last_epoch(client.last_epoch.has_value());
+  kept.set_last_epoch(client.last_epoch.value_or(0));
+}
+
+absl::Status ClientTable::Reload(const v1::KeptClient& kept) {
+  HR_RETURN_IF_ERROR(Join(kept.joined(), kept.first_epoch()));
+  if (!kept.has_last_epoch()) return absl::OkStatus();
+  return Enter(ClientId(kept.joined().client()), kept.last_epoch());
+}
+
 const Client* ClientTable::Find(ClientId id) const {
   const auto it = clients_.find(id);
   return it == clients_.end() ? nullptr : &it->second;

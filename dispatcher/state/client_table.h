@@ -32,6 +32,10 @@ class ClientTable {
   // Its job goes on from a checkpoint with `epoch`: it has begun none of this life.
   void Restart(ClientId id, uint64_t epoch);
 
+  // For snapshots.
+  static void Keep(const Client& client, v1::KeptClient& kept);
+  absl::Status Reload(const v1::KeptClient& kept);
+
   const Client* Find(ClientId id) const;
   const Client* FindByUid(uint64_t uid) const;
   const std::map<ClientId, Client>& all() const { return clients_; }

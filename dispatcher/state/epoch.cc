@@ -26,9 +26,9 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
       if (by_slot.empty()) {
         by_slot.resize(std::max(1u, def.slots()));
         for (auto& list : by_slot) list = std::make_shared<std::vector<uint32_t>>();
-        for (const v1::Split& split : data_->splits) {
-          by_slot[split.file_index() % by_slot.size()]->push_back(
-              static_cast<uint32_t>(split.id()));
+        for (size_t i = 0; i < data_->splits.size(); ++i) {
+          by_slot[data_->splits.file_index(i) % by_slot.size()]->push_back(
+              static_cast<uint32_t>(i));
         }
       }
       splits = by_slot[def.slot() % by_slot.size()];
@@ -45,7 +45,7 @@ Lane Epoch::MakeLane(const v1::LaneDef& def,
 bool Epoch::Holds(const Lane& lane, uint64_t split) const {
   const uint64_t slots = lane.def().slots();
   return !lane.def().by_file() || slots <= 1 ||
-         data_->splits[split].file_index() % slots == lane.def().slot();
+         data_->splits.file_index(split) % slots == lane.def().slot();
 }
 
 void Epoch::Restore(const DeliveredSet& delivered) {
@@ -115,13 +115,14 @@ absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
   task.last_request = event.request_number();
   task.last_answer.clear();
   task.exhausted = event.exhausted();
-  for (const v1::GrantedLease& granted : event.leases()) {
-    const SplitPass item{static_cast<uint32_t>(granted.split()), granted.pass()};
+  for (int i = 0; i < event.splits_size(); ++i) {
+    const SplitPass item{static_cast<uint32_t>(event.splits(i)),
+                         event.passes().empty() ? 0 : event.passes(i)};
     HR_RETURN_IF_ERROR(lanes_[task.lane].Take(item));
     counts_.skipped += lanes_[task.lane].Find(item)->records_done();
-    const LeaseNumber number(granted.number());
+    const LeaseNumber number(event.first_number() + static_cast<uint64_t>(i));
     leases_.Add({number, task.id, task.lane, item, false});
-    task.leases.insert(number);
+    task.leases.insert(task.leases.end(), number);
     task.last_answer.push_back(number);
   }
   return absl::OkStatus();
@@ -284,7 +285,7 @@ void Epoch::Release(const FenceRound& round) {
   for (const TaskId id : round.tasks) {
     const Task& task = tasks_[id];
     back.try_emplace(task.lane);
-    for (const LeaseNumber number : std::set<LeaseNumber>(task.leases)) {
+    for (const LeaseNumber number : absl::btree_set<LeaseNumber>(task.leases)) {
       const Lease lease = *leases_.Find(number);
       CloseLease(lease);
       Lane& lane = lanes_[lease.lane];
@@ -381,32 +382,6 @@ v1::EpochSummary Epoch::Summary() const {
   summary.set_failed(counts_.failed);
   for (const v1::FailureSample& sample : failures_) *summary.add_failures() = sample;
   return summary;
-}
-
-std::string Epoch::Dump() const {
-  std::string out = fmt::format(
-      "epoch {} tasks_version {} delivered {} settled {} failed {} retired {} restored {}\n",
-      number_, tasks_version_, counts_.delivered, counts_.settled, counts_.failed, counts_.retired,
-      counts_.restored);
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    out += fmt::format(" lane {} pending {} leased {} retired {} task {}\n", i, lanes_[i].pending(),
-                       lanes_[i].leased(), lanes_[i].retired(), lanes_[i].task.value);
-  }
-  for (const auto& [id, task] : tasks_) {
-    out +=
-        fmt::format(" task {} worker {} lane {} fenced {} request {} exhausted {} leases", id.value,
-                    task.worker.value, task.lane, task.fenced, task.last_request, task.exhausted);
-    for (const LeaseNumber number : task.leases) {
-      const Lease& lease = *leases_.Find(number);
-      out += fmt::format(" {}:{}/{}:{}", number.value, lease.item.split, lease.item.pass,
-                         lanes_[lease.lane].Find(lease.item)->records_done());
-    }
-    out += '\n';
-  }
-  for (const FenceRound& round : fences_) {
-    out += fmt::format(" fence of {} tasks awaits {}\n", round.tasks.size(), round.awaited.size());
-  }
-  return out;
 }
 
 }  // namespace headrace::dispatch

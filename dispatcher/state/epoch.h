@@ -35,6 +35,9 @@ struct EpochCounts {
   uint64_t retired = 0;    // (split, pass)es
   uint64_t restored = 0;   // of the delivered, so many by a checkpoint
   uint64_t skipped = 0;    // records that leases left out: done before
+
+  void Keep(v1::KeptCounts& kept) const;
+  void Reload(const v1::KeptCounts& kept);
 };
 
 // What a split needs to be whole, told to one client for its saved state.
@@ -42,6 +45,8 @@ struct SplitNeed {
   SplitPass item;
   uint64_t need = 0;
 };
+
+class Snapshot;
 
 class Epoch {
  public:
@@ -95,6 +100,12 @@ class Epoch {
   // For tests and comparison after a replay: everything that matters, as text.
   std::string Dump() const;
 
+  // Adds all that Reload needs (epoch_snapshot.cc). An epoch that was made of the kept
+  // EpochStarted becomes the same by Reload of every part, in order; INVALID_ARGUMENT when one
+  // does not fit.
+  void Keep(Snapshot& snapshot) const;
+  absl::Status Reload(const v1::StatePart& part);
+
  private:
   Lane MakeLane(const v1::LaneDef& def, std::shared_ptr<const std::vector<uint32_t>> splits) const;
   bool Holds(const Lane& lane, uint64_t split) const;
@@ -103,6 +114,12 @@ class Epoch {
   void CloseLease(const Lease& lease);
   void FinishRounds();
   void Release(const FenceRound& round);
+  void KeepLanes(Snapshot& snapshot) const;
+  void KeepLeases(Snapshot& snapshot) const;
+  void ReloadEpoch(const v1::KeptEpoch& kept);
+  void ReloadTask(const v1::KeptTask& kept);
+  void ReloadFence(const v1::KeptFence& kept);
+  absl::Status ReloadLeases(const v1::KeptLeases& kept);
 
   const uint64_t number_;
   const std::shared_ptr<const JobData> data_;

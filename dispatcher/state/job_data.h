@@ -3,15 +3,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "headrace/v1/journal.pb.h"
+#include "pipeline/splits/split_list.h"
 
 namespace headrace::dispatch {
 
 struct JobData {
-  std::vector<v1::Split> splits;  // id = position
-  uint64_t files = 0;             // highest file_index + 1
+  SplitList splits;
+  uint64_t files = 0;  // highest file_index + 1
   uint64_t passes = 1;
   bool single_task = false;
   bool shard_hint = false;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "dispatcher/state/job.h"
 
@@ -16,8 +17,14 @@ class JobTable {
  public:
   static constexpr size_t kKeptEnded = 100;
 
-  absl::Status Open(const v1::JobOpened& event);
+  // `splits` are the whole list; the event's own are not looked at.
+  absl::Status Open(const v1::JobOpened& event, SplitList splits);
   absl::Status End(const v1::JobEnded& event);
+
+  // For snapshots. A restored job has its dataset without splits, its clients and its epoch yet to
+  // come.
+  static void Keep(const Job& job, v1::KeptJob& kept);
+  absl::StatusOr<Job*> Reload(const v1::KeptJob& kept);
 
   Job* Find(JobId id);
   const Job* Find(JobId id) const;

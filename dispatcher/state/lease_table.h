@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/ids.h"
@@ -23,7 +22,7 @@ class LeaseTable {
  public:
   void Add(const Lease& lease);
   void Remove(LeaseNumber number);
-  // Null when it is not open.
+  // Null when it is not open. What it points to is good until the next Add or Remove.
   Lease* Find(LeaseNumber number);
   const Lease* Find(LeaseNumber number) const;
   // The lease over a place; null when it is not leased.
@@ -33,11 +32,11 @@ class LeaseTable {
   // How many have been read to their end.
   size_t read_to_end() const { return read_to_end_; }
   void MarkReadToEnd(Lease& lease);
-  // In the order of their numbers.
-  const std::map<LeaseNumber, Lease>& all() const { return by_number_; }
+  // In no order.
+  const absl::flat_hash_map<LeaseNumber, Lease>& all() const { return by_number_; }
 
  private:
-  std::map<LeaseNumber, Lease> by_number_;
+  absl::flat_hash_map<LeaseNumber, Lease> by_number_;
   absl::flat_hash_map<std::pair<uint32_t, SplitPass>, LeaseNumber> by_place_;
   size_t read_to_end_ = 0;
 };

@@ -14,7 +14,12 @@ absl::Status State::Apply(const v1::Event& event) {
     case v1::Event::kClientGone:
     case v1::Event::kJobEnded:
     case v1::Event::kJobRestored:
+    case v1::Event::kSplitsListed:
       return ApplyJobEvent(event);
+    case v1::Event::kClusterFounded:
+      if (cluster_ != 0) return FailedPrecondition("the cluster is founded already");
+      cluster_ = event.cluster_founded().cluster();
+      return absl::OkStatus();
     case v1::Event::kWorkerRegistered:
     case v1::Event::kWorkerGone:
     case v1::Event::kWorkerDraining:
@@ -29,9 +34,12 @@ absl::Status State::Apply(const v1::Event& event) {
 absl::Status State::ApplyJobEvent(const v1::Event& event) {
   switch (event.kind_case()) {
     case v1::Event::kJobOpened:
-      HR_RETURN_IF_ERROR(jobs_.Open(event.job_opened()));
+      HR_RETURN_IF_ERROR(listed_.Decode(event.job_opened().splits()));
+      HR_RETURN_IF_ERROR(jobs_.Open(event.job_opened(), std::exchange(listed_, {})));
       last_job_ = std::max(last_job_, event.job_opened().job());
       return absl::OkStatus();
+    case v1::Event::kSplitsListed:
+      return listed_.Decode(event.splits_listed().splits());
     case v1::Event::kClientJoined:
       return Join(event.client_joined());
     case v1::Event::kClientGone:
@@ -83,8 +91,9 @@ absl::Status State::ApplyEpochEvent(const v1::Event& event) {
       if (epoch == nullptr)
         return FailedPrecondition("task {} is over", event.leases_granted().task());
       HR_RETURN_IF_ERROR(epoch->Grant(event.leases_granted()));
-      for (const v1::GrantedLease& lease : event.leases_granted().leases()) {
-        last_lease_ = std::max(last_lease_, lease.number());
+      if (const auto& granted = event.leases_granted(); granted.splits_size() != 0) {
+        const uint64_t last = granted.first_number() + static_cast<uint64_t>(granted.splits_size());
+        last_lease_ = std::max(last_lease_, last - 1);
       }
       return absl::OkStatus();
     }
@@ -268,26 +277,6 @@ const Job* State::JobOf(ClientId client) const {
 const Job* State::JobOf(TaskId task) const {
   const auto it = task_jobs_.find(task);
   return it == task_jobs_.end() ? nullptr : jobs_.Find(it->second);
-}
-
-std::string State::Dump() const {
-  std::string out = fmt::format("ids {} {} {} {} {}\n", last_job_, last_client_, last_worker_,
-                                last_task_, last_lease_);
-  for (const auto& [id, worker] : workers_.all()) {
-    out += fmt::format("worker {} uid {} at {} state {}\n", id.value, worker.uid, worker.address,
-                       static_cast<int>(worker.state));
-  }
-  for (const auto& [id, client] : clients_.all()) {
-    out += fmt::format("client {} uid {} job {} epoch {}\n", id.value, client.uid, client.job.value,
-                       client.last_epoch.has_value() ? fmt::format("{}", *client.last_epoch) : "-");
-  }
-  for (const auto& [id, job] : jobs_.all()) {
-    out += fmt::format("job {} '{}' ended {} code {} next {} clients {} past {} life {} of {}\n",
-                       id.value, job.name, job.ended, job.end_code, job.next_epoch,
-                       job.clients.size(), job.past.delivered, job.incarnation, job.members.size());
-    if (job.epoch.has_value()) out += job.epoch->Dump();
-  }
-  return out;
 }
 
 }  // namespace headrace::dispatch

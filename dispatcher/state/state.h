@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "dispatcher/state/client_table.h"
 #include "dispatcher/state/job_table.h"
+#include "dispatcher/state/snapshot.h"
 #include "dispatcher/state/worker_table.h"
 #include "headrace/v1/journal.pb.h"
 
@@ -21,6 +24,12 @@ class State {
   // origin.
   absl::Status Apply(const v1::Event& event);
 
+  // A snapshot of all of it; its chunks, in order, make a State that nothing was applied to
+  // the same (state_snapshot.cc). Reload fails with INVALID_ARGUMENT for what is no chunk, or one
+  // out of its order; the State is of no use then.
+  std::unique_ptr<Snapshot> TakeSnapshot() const;
+  absl::Status Reload(std::string_view chunk);
+
   const JobTable& jobs() const { return jobs_; }
   const WorkerTable& workers() const { return workers_; }
   const ClientTable& clients() const { return clients_; }
@@ -30,6 +39,8 @@ class State {
   // The job whose running epoch has the task (fenced or not); null when it is over.
   const Job* JobOf(TaskId task) const;
 
+  // The journal's life that all ids belong to; 0 before its first event.
+  uint64_t cluster() const { return cluster_; }
   // For the next event of each kind.
   JobId next_job() const { return JobId(last_job_ + 1); }
   ClientId next_client() const { return ClientId(last_client_ + 1); }
@@ -56,11 +67,18 @@ class State {
   Epoch* EpochOf(TaskId task);
   Job* FindJobOf(ClientId client);
   void ForgetTasks(const Epoch& epoch);
+  absl::Status ReloadPart(const v1::StatePart& part);
+  absl::Status ReloadJobPart(const v1::StatePart& part, Job& job);
 
   JobTable jobs_;
   WorkerTable workers_;
   ClientTable clients_;
   absl::flat_hash_map<TaskId, JobId> task_jobs_;  // of running epochs: reports name tasks alone
+  // Of the job that is about to open; nothing between calls.
+  SplitList listed_;
+  // While reloading: the job that parts belong to.
+  Job* reloading_ = nullptr;
+  uint64_t cluster_ = 0;
   uint64_t last_job_ = 0;
   uint64_t last_client_ = 0;
   uint64_t last_worker_ = 0;

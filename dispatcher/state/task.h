@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "common/ids.h"
 
 namespace headrace::dispatch {
@@ -20,7 +20,7 @@ struct Task {
   uint64_t last_request = 0;
   std::vector<LeaseNumber> last_answer;
   bool exhausted = false;  // was told that there is nothing to lease: to be woken when there is
-  std::set<LeaseNumber> leases;
+  absl::btree_set<LeaseNumber> leases;
 };
 
 }  // namespace headrace::dispatch

@@ -47,6 +47,34 @@ absl::Status WorkerTable::Leave(WorkerId id, bool lost) {
   return absl::OkStatus();
 }
 
+void WorkerTable::Keep(const Worker& worker, v1::KeptWorker& kept) {
+  v1::WorkerRegistered& registered = *kept.mutable_registered();
+  registered.set_worker(worker.id.value);
+  registered.set_uid(worker.uid);
+  registered.set_address(worker.address);
+  registered.mutable_transports()->Assign(worker.transports.begin(), worker.transports.end());
+  registered.set_host(worker.host);
+  registered.set_cores(worker.cores);
+  registered.mutable_tags()->Assign(worker.tags.begin(), worker.tags.end());
+  kept.set_state(static_cast<uint32_t>(worker.state));
+}
+
+absl::Status WorkerTable::Reload(const v1::KeptWorker& kept) {
+  HR_RETURN_IF_ERROR(Register(kept.registered()));
+  const WorkerId id(kept.registered().worker());
+  switch (static_cast<WorkerState>(kept.state())) {
+    case WorkerState::kReady:
+      return absl::OkStatus();
+    case WorkerState::kDraining:
+      return Drain(id);
+    case WorkerState::kLost:
+      return Leave(id, /*lost=*/true);
+    case WorkerState::kLeft:
+      return Leave(id, /*lost=*/false);
+  }
+  return InvalidArgument("worker {} in state {}", id.value, kept.state());
+}
+
 const Worker* WorkerTable::Find(WorkerId id) const {
   const auto it = workers_.find(id);
   return it == workers_.end() ? nullptr : &it->second;

@@ -37,6 +37,11 @@ class WorkerTable {
   absl::Status Drain(WorkerId id);
   absl::Status Leave(WorkerId id, bool lost);
 
+  // For snapshots, in the order of all(). A restored table is as if its workers had just come, and
+  // some of them gone.
+  static void Keep(const Worker& worker, v1::KeptWorker& kept);
+  absl::Status Reload(const v1::KeptWorker& kept);
+
   // Null for one that was never known or is long gone.
   const Worker* Find(WorkerId id) const;
   // Live ones only.

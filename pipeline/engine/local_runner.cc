@@ -75,18 +75,17 @@ class Tally {
 };
 
 // Feeds leases as the task asks for them, hands its blocks out; until all is through.
-absl::Status Drive(Task& task, const std::vector<v1::Split>& splits, uint64_t passes, Bell& bell,
-                   Tally& tally, absl::FunctionRef<absl::Status(Block)> on_block,
-                   LocalRunReport& report) {
-  const uint64_t leases = splits.size() * passes;
+absl::Status Drive(Task& task, const SplitList& splits, uint64_t passes, Bell& bell, Tally& tally,
+                   absl::FunctionRef<absl::Status(Block)> on_block, LocalRunReport& report) {
+  const uint64_t leases = report.splits * passes;
   uint64_t leased = 0;
   bool flushed = false;
   while (true) {
     for (size_t wanted = task.LeasesWanted(); wanted > 0 && leased < leases; --wanted, ++leased) {
       v1::Lease lease;
       lease.set_number(leased + 1);
-      *lease.mutable_split() = splits[leased % splits.size()];
-      lease.set_pass(static_cast<uint32_t>(leased / splits.size()));
+      *lease.mutable_split() = splits[leased % report.splits];
+      lease.set_pass(static_cast<uint32_t>(leased / report.splits));
       HR_RETURN_IF_ERROR(task.AddLease(lease));
     }
     // Once a step is satisfied the rest of the splits need not be looked at.
@@ -113,12 +112,10 @@ absl::Status Drive(Task& task, const std::vector<v1::Split>& splits, uint64_t pa
 absl::StatusOr<LocalRunReport> RunLocally(const v1::PipelineDef& pipeline, const LocalRunDeps& deps,
                                           const LocalRunOptions& options,
                                           absl::FunctionRef<absl::Status(Block)> on_block) {
-  HR_ASSIGN_OR_RETURN(Dataset dataset,
+  HR_ASSIGN_OR_RETURN(const Dataset dataset,
                       ListDataset(pipeline.source(), *deps.formats, *deps.files, options.splits));
   HR_ASSIGN_OR_RETURN(Graph graph,
                       BuildOptimized(pipeline, dataset.schema, *deps.ops, dataset.version));
-  if (options.max_splits > 0 && dataset.splits.size() > options.max_splits)
-    dataset.splits.resize(options.max_splits);
   const uint64_t passes = graph.passes();
 
   Bell bell;
@@ -141,6 +138,7 @@ absl::StatusOr<LocalRunReport> RunLocally(const v1::PipelineDef& pipeline, const
 
   LocalRunReport report;
   report.splits = dataset.splits.size();
+  if (options.max_splits > 0) report.splits = std::min<uint64_t>(report.splits, options.max_splits);
   const absl::Duration start = RealClock().Steady();
   Tally tally(pipeline.errors(), report);
   HR_RETURN_IF_ERROR(Drive(*task, dataset.splits, passes, bell, tally, on_block, report));

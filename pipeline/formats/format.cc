@@ -20,22 +20,36 @@ absl::StatusOr<std::vector<v1::Split>> Format::Splits(FileSystem&, const FileInf
   return out;
 }
 
-absl::StatusOr<std::vector<v1::Split>> Format::SplitListing(FileSystem& files,
-                                                            const Listing& listing,
-                                                            const SplitOptions& options) {
-  std::vector<v1::Split> out;
+absl::Status Format::CutListing(FileSystem& files, const Listing& listing,
+                                const SplitOptions& options, SplitSink sink) {
   for (size_t i = 0; i < listing.files.size(); ++i) {
     HR_ASSIGN_OR_RETURN(std::vector<v1::Split> splits, Splits(files, listing.files[i], options));
     for (v1::Split& split : splits) {
       split.set_file_index(i);
-      out.push_back(std::move(split));
+      sink(std::move(split));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Format::CutWithoutFiles(const SplitOptions&, SplitSink) {
+  return Internal("this format reads files");
+}
+
+absl::StatusOr<std::vector<v1::Split>> Format::SplitListing(FileSystem& files,
+                                                            const Listing& listing,
+                                                            const SplitOptions& options) {
+  std::vector<v1::Split> out;
+  HR_RETURN_IF_ERROR(CutListing(files, listing, options,
+                                [&](v1::Split split) { out.push_back(std::move(split)); }));
   return out;
 }
 
-absl::StatusOr<std::vector<v1::Split>> Format::SplitsWithoutFiles(const SplitOptions&) {
-  return Internal("this format reads files");
+absl::StatusOr<std::vector<v1::Split>> Format::SplitsWithoutFiles(const SplitOptions& options) {
+  std::vector<v1::Split> out;
+  HR_RETURN_IF_ERROR(
+      CutWithoutFiles(options, [&](v1::Split split) { out.push_back(std::move(split)); }));
+  return out;
 }
 
 FormatSpec& FormatRegistry::Insert(FormatSpec spec) {

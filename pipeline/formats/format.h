@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "element/block.h"
@@ -68,13 +69,18 @@ class Format {
   // are given by the caller). An empty file gives no split. Default: one split per file.
   virtual absl::StatusOr<std::vector<v1::Split>> Splits(FileSystem& files, const FileInfo& file,
                                                         const SplitOptions& options);
+  // Takes the splits of a dataset one by one, in order: there may be millions.
+  using SplitSink = absl::FunctionRef<void(v1::Split)>;
   // Cuts all files. Default: Splits() of each of them, with file_index. For formats of one record a
   // file to override (image_folder: many files a split).
-  virtual absl::StatusOr<std::vector<v1::Split>> SplitListing(FileSystem& files,
-                                                              const Listing& listing,
-                                                              const SplitOptions& options);
+  virtual absl::Status CutListing(FileSystem& files, const Listing& listing,
+                                  const SplitOptions& options, SplitSink sink);
   // For formats without files (range): all their splits. Others: never called.
-  virtual absl::StatusOr<std::vector<v1::Split>> SplitsWithoutFiles(const SplitOptions& options);
+  virtual absl::Status CutWithoutFiles(const SplitOptions& options, SplitSink sink);
+  // The same, collected.
+  absl::StatusOr<std::vector<v1::Split>> SplitListing(FileSystem& files, const Listing& listing,
+                                                      const SplitOptions& options);
+  absl::StatusOr<std::vector<v1::Split>> SplitsWithoutFiles(const SplitOptions& options);
   virtual bool has_files() const { return true; }
   // `schema` is RecordSchema's answer, shared by all readers of the task.
   virtual absl::StatusOr<std::unique_ptr<RecordReader>> Open(FileSystem& files,

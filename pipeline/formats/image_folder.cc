@@ -104,19 +104,25 @@ class ImageFolder final : public Format {
     return SplitListing(files, {{file}, ""}, options);
   }
 
-  absl::StatusOr<std::vector<v1::Split>> SplitListing(FileSystem&, const Listing& listing,
-                                                      const SplitOptions& options) override {
-    std::vector<v1::Split> out;
-    std::unique_ptr<FileRunWriter> run;
+  absl::Status CutListing(FileSystem&, const Listing& listing, const SplitOptions& options,
+                          SplitSink sink) override {
+    v1::Split split;
+    std::unique_ptr<FileRunWriter> run;  // into `split`; null: none is begun
+    const auto finish = [&] {
+      if (run == nullptr) return;
+      run = nullptr;
+      sink(std::exchange(split, {}));
+    };
     size_t files = 0;
     uint64_t bytes = 0;
     // The label of files in "/" is "", like that of files at the root.
     const size_t root = listing.root == "/" ? 0 : listing.root.size();
-    // `out` grows while a writer points into it: one split is finished before the next one is made.
+    bool images = false;
     for (size_t i = 0; i < listing.files.size(); ++i) {
       if (!IsImage(listing.files[i].path)) continue;
       if (run == nullptr || files >= kMaxFilesOfSplit || bytes >= options.target_bytes) {
-        v1::Split& split = out.emplace_back();
+        finish();
+        images = true;
         split.set_file_index(i);
         split.set_root_length(static_cast<uint32_t>(root));
         run = std::make_unique<FileRunWriter>(split);
@@ -127,12 +133,13 @@ class ImageFolder final : public Format {
       ++files;
       bytes += listing.files[i].size;
     }
-    if (out.empty() && !listing.files.empty()) {
+    finish();
+    if (!images && !listing.files.empty()) {
       return NotFound(
           "{}: none of the {} files listed is an image (.jpg, .jpeg, .png, .webp); check the path",
           listing.files[0].path, listing.files.size());
     }
-    return out;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<RecordReader>> Open(FileSystem& files, const v1::Split& split,

@@ -118,7 +118,7 @@ class Range final : public Format {
     return Schema({{"index", DType::kInt64, Shape()}, {"data", dtype_, Shape({items})}});
   }
 
-  absl::StatusOr<std::vector<v1::Split>> SplitsWithoutFiles(const SplitOptions& options) override {
+  absl::Status CutWithoutFiles(const SplitOptions& options, SplitSink sink) override {
     const auto elements = static_cast<uint64_t>(params_.elements);
     auto step = static_cast<uint64_t>(params_.split_elements);
     if (step == 0) {
@@ -129,14 +129,14 @@ class Range final : public Format {
       return OutOfRange("{} elements by {} are more than {} splits; raise split_elements", elements,
                         step, kMaxSplits);
     }
-    std::vector<v1::Split> out;
     for (uint64_t begin = 0; begin < elements; begin += step) {
-      v1::Split& split = out.emplace_back();
+      v1::Split split;
       split.set_begin(begin);
       split.set_end(std::min(elements, begin + step));
-      split.set_file_index(out.size() - 1);  // each split counts as a file where files are sharded
+      split.set_file_index(begin / step);  // each split counts as a file where files are sharded
+      sink(std::move(split));
     }
-    return out;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<RecordReader>> Open(FileSystem&, const v1::Split& split,

@@ -28,7 +28,7 @@ FOLDERS = {
     "common": [{""}, {"logging"}, {"config", "sync"}, {"http"}, {"metrics", "role"}],
     "pipeline": [
         {""},
-        {"audio", "collate", "graph", "imaging", "record", "sources", "video"},
+        {"audio", "collate", "graph", "imaging", "record", "sources", "splits", "video"},
         {"expression", "tokenizer"},
         {"formats", "udf"},
         {"ops"},
@@ -46,6 +46,7 @@ CONFINED = {
     "kiss_fft.h": "pipeline/audio/",
     "libav": "pipeline/video/",
     "libsw": "pipeline/video/",
+    "rocksdb/": "dispatcher/journal/",
 }
 
 MAX_LINES = {".h": 250, ".cc": 500}

@@ -31,6 +31,11 @@ def wait_for(condition, seconds, what):
         time.sleep(0.02)
 
 
+def pause(seconds):
+    """For faults at random moments; never to wait for something."""
+    time.sleep(seconds)
+
+
 def run(*args, timeout=60, check=True, **kwargs):
     """Runs `headrace ARGS` to its end; stdout and stderr as text."""
     done = subprocess.run([str(HEADRACE), *map(str, args)], capture_output=True, text=True, timeout=timeout * SLOW, **kwargs)
@@ -88,14 +93,16 @@ class Role:
 class Cluster:
     """A dispatcher and `workers` workers in processes of their own. Leaves nothing running."""
 
-    def __init__(self, directory, workers=2, dispatcher_args=(), worker_args=(), env=None):
+    def __init__(self, directory, workers=2, dispatcher_args=(), worker_args=(), env=None, journal=None):
         self.directory = pathlib.Path(directory)
         self.env = env
         self.worker_args = worker_args
-        self.dispatcher = Role(directory, "dispatcher", "dispatcher", "--listen", "127.0.0.1:0", *dispatcher_args, env=env)
+        self.dispatcher_args = dispatcher_args
+        self.journal = pathlib.Path(journal or self.directory / "journal")
+        self.address = "127.0.0.1:0"
         self.workers = []
         try:
-            self.address = self.dispatcher.address()
+            self.start_dispatcher()
             for _ in range(workers):
                 self.add_worker(wait=False)
             for worker in self.workers:
@@ -103,6 +110,15 @@ class Cluster:
         except BaseException:
             self.close()
             raise
+
+    def start_dispatcher(self):
+        """The first one, or another over the same journal at the same address."""
+        self.dispatcher = Role(self.directory, "dispatcher", "dispatcher", "--listen", self.address, "--journal.directory", self.journal,
+                               *self.dispatcher_args, env=self.env)
+        self.address = self.dispatcher.address()
+
+    def kill_dispatcher(self):
+        self.dispatcher.kill()
 
     def add_worker(self, *args, wait=True):
         worker = Role(self.directory, f"worker{len(self.workers)}", "worker", "--dispatcher", self.address,

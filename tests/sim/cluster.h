@@ -44,7 +44,9 @@ class Cluster {
   void RestoreAll(std::vector<v1::LoaderState> states);
   bool Done() const;
   std::string Picture() const;
-  void CountEvents(Outcome& outcome);
+  // Adds the events that the journal has to what was seen: before it forgets them, and at the end.
+  void CountEvents();
+  void Compact();
 
   const History history_;
   Scheduler scheduler_;
@@ -60,6 +62,10 @@ class Cluster {
   std::unique_ptr<DispatcherService> dispatcher_;
   uint64_t dispatcher_lives_ = 0;
   uint64_t restored_ = 0;
+  // Of its own: whether snapshots are made changes nothing else.
+  Random compactions_;
+  bool compacted_ = false;  // since the dispatcher's last start
+  std::map<std::string, uint64_t> seen_;
   std::string failure_;
 };
 

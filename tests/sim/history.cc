@@ -17,12 +17,12 @@ std::string History::Describe() const {
       "slow {} | worker crashes {} pauses {} breaks {} errors {} drains {} | client leaves {} "
       "crashes {} "
       "pauses {} wait {} | "
-      "dispatcher crashes {} restores {}",
+      "dispatcher crashes {} restores {} snapshots {}",
       seed, v1::Sharding_Name(sharding), slots, splits, splits_per_file, max_records, passes,
       epochs, workers, clients, batch, shuffle, take, filter, fail, parts, drop_remainder,
       slow_trainer, lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks,
       task_errors, drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes,
-      restores);
+      restores, snapshots);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -65,6 +65,7 @@ History DrawHistory(uint64_t seed, Faults faults) {
   history.drains = random.Chance(0.2) ? 1 : 0;
   history.client_leaves = random.Chance(0.3) ? random.Between(1, 2) : 0;
   history.dispatcher_crashes = random.Chance(0.3) ? 1 : 0;
+  history.snapshots = seed % 2 == 0 ? 0.2 : 0;
   if (faults == Faults::kRestores) {
     history.client_leaves = 0;
     history.restores = random.Between(1, 2);

@@ -45,6 +45,7 @@ struct History {
   bool wait = false;  // for silent clients; else what they had goes to others
   uint64_t dispatcher_crashes = 0;
   uint64_t restores = 0;  // all clients crash, and go on from what they saved together before
+  double snapshots = 0;   // chance that the journal is compacted, ten times a second
 
   // Mutations, each of which must be found out.
   bool clients_keep_fenced_frames = false;

@@ -71,7 +71,7 @@ TEST(SimTest, WorkersStreamsCallsAndTheDispatcherFailAndEveryRecordComesOnce) {
   ExpectSeen(findings,
              {"FENCE_CAUSE_WORKER_GONE", "FENCE_CAUSE_CLIENT_GONE", "FENCE_CAUSE_TASK_ERROR",
               "FENCE_CAUSE_STREAM_BROKEN", "fence confirmed", "fence awaits several clients",
-              "replay", "worker drained", "dispatcher restarted"});
+              "replay", "worker drained", "dispatcher restarted", "restarted from a snapshot"});
 }
 
 TEST(SimTest, ClientsAreLostAndNothingIsMissingNorMoreDoubledThanTheyLeftUnreported) {

@@ -153,13 +153,11 @@ absl::StatusOr<Dataset> List(const v1::Source& source, const FormatRegistry& for
   dataset.format_name = resolved.spec->name;
   dataset.format = std::move(resolved.format);
   const Listing& listing = resolved.listing;
-  if (dataset.format->has_files()) {
-    HR_ASSIGN_OR_RETURN(dataset.splits, dataset.format->SplitListing(files, listing, options));
-  } else {
-    HR_ASSIGN_OR_RETURN(dataset.splits, dataset.format->SplitsWithoutFiles(options));
-  }
+  const auto take = [&](const v1::Split& split) { dataset.splits.Add(split); };
+  HR_RETURN_IF_ERROR(dataset.format->has_files()
+                         ? dataset.format->CutListing(files, listing, options, take)
+                         : dataset.format->CutWithoutFiles(options, take));
   HR_ASSIGN_OR_RETURN(dataset.schema, dataset.format->RecordSchema(files, listing.files));
-  for (size_t i = 0; i < dataset.splits.size(); ++i) dataset.splits[i].set_id(i);
   dataset.files = listing.files.size();
   for (const FileInfo& file : listing.files) dataset.bytes += file.size;
   dataset.version = VersionOf(source, dataset.format_name, listing, options);

@@ -13,14 +13,15 @@
 #include "headrace/v1/pipeline.pb.h"
 #include "pipeline/formats/format.h"
 #include "pipeline/sources/file_system.h"
+#include "pipeline/splits/split_list.h"
 
 namespace headrace {
 
 struct Dataset {
   std::string format_name;
   std::shared_ptr<Format> format;
-  Schema schema;                  // of its records
-  std::vector<v1::Split> splits;  // ids 0, 1, 2, ...
+  Schema schema;     // of its records
+  SplitList splits;  // ids 0, 1, 2, ...
   uint64_t files = 0;
   uint64_t bytes = 0;
   // 32 hex digits over (path, size, mtime) of every file, their common directory, the format with

@@ -95,7 +95,7 @@ TEST_F(DatasetTest, LabelsDependOnThePatternNotOnWhichFoldersHaveFiles) {
   const auto root_length = [&](const std::vector<std::string>& patterns) {
     v1::Source source;
     for (const std::string& pattern : patterns) source.add_files(pattern);
-    return List(source)->splits.at(0).root_length();
+    return List(source)->splits[0].root_length();
   };
   const std::string train = (dir_ / "train").string();
   EXPECT_EQ(root_length({train}), train.size());
