@@ -15,11 +15,11 @@ namespace {
 // The store's own words, of which there are many, go where ours go.
 class StoreLog final : public rocksdb::Logger {
  public:
-  StoreLog() : Logger(rocksdb::InfoLogLevel::WARN_LEVEL) {}
+  StoreLog() : Logger(rocksdb::InfoLogLevel::ERROR_LEVEL) {}
   void Logv(const char* format, va_list args) override {
     char line[1024];
     std::vsnprintf(line, sizeof(line), format, args);
-    LogWarning("journal store: {}", line);
+    LogError("journal store: {}", line);
   }
   using Logger::Logv;
 };
