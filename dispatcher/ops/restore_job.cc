@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/ops/saved_states.h"
@@ -93,7 +94,8 @@ absl::StatusOr<v1::RestoreJobReply> RestoreJob(
     std::vector<std::shared_ptr<const SavedState>> states) {
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
-  if (job == nullptr || job->id.value != request.job()) {
+  if (job == nullptr || job->id.value != request.job() ||
+      OfAnotherCluster(context, request.cluster())) {
     return NotFound("client {} is not known; open the job again", id.value);
   }
   if (job->ended) return InvalidArgument("job '{}' is over: {}", job->name, job->end_message);
