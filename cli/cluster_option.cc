@@ -4,13 +4,13 @@
 
 #include "common/clock.h"
 #include "common/status.h"
-#include "rpc/channels.h"
-#include "rpc/grpc_dispatcher_client.h"
+#include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
 
 void ClusterOption::Declare(CLI::App& app) {
-  app.add_option("--cluster", address_, "the dispatcher's address, host:port or unix:/path")
+  app.add_option("--cluster", address_,
+                 "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
       ->envname("HEADRACE_CLUSTER")
       ->capture_default_str();
   app.add_option("--output", output_, "text (tables) or json")
@@ -18,8 +18,7 @@ void ClusterOption::Declare(CLI::App& app) {
 }
 
 absl::StatusOr<std::unique_ptr<DispatcherClient>> ClusterOption::Connect() const {
-  HR_RETURN_IF_ERROR(CheckAddress(address_));
-  return MakeGrpcDispatcherClient(MakeChannel(address_), address_, RealClock());
+  return DialDispatchers(address_, RealClock());
 }
 
 }  // namespace headrace

@@ -6,22 +6,23 @@
 #include "common/auth_token.h"
 #include "common/clock.h"
 #include "common/status.h"
-#include "rpc/channels.h"
-#include "rpc/grpc_dispatcher_client.h"
+#include "rpc/failover_dispatcher_client.h"
 #include "transport/negotiating_connector.h"
 
 namespace headrace {
 
 Client::Client(std::string address, const ClientOptions& options,
+               std::shared_ptr<DispatcherClient> dispatcher,
                std::shared_ptr<FrameConnector> connector)
     : address_(std::move(address)),
       options_(options),
-      dispatcher_(MakeGrpcDispatcherClient(MakeChannel(address_), address_, RealClock())),
+      dispatcher_(std::move(dispatcher)),
       connector_(std::move(connector)) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
-  HR_RETURN_IF_ERROR(CheckAddress(address));
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherClient> dispatcher,
+                      DialDispatchers(address, RealClock()));
   auto drivers = std::make_shared<TransportRegistry>();
   RegisterAll_transports(*drivers);
   NegotiationOptions negotiation;
@@ -33,7 +34,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   }
   HR_ASSIGN_OR_RETURN(std::unique_ptr<FrameConnector> connector,
                       MakeNegotiatingConnector(std::move(drivers), negotiation, RealClock()));
-  std::unique_ptr<Client> client(new Client(address, options, std::move(connector)));
+  std::unique_ptr<Client> client(
+      new Client(address, options, std::move(dispatcher), std::move(connector)));
   const absl::Duration deadline = RealClock().Steady() + options.connect_timeout;
   while (true) {
     const absl::Status status = client->dispatcher_->ListWorkers({}, options.call_timeout).status();

@@ -23,8 +23,9 @@ namespace headrace {
 // Thread-safe. Loaders may outlive it.
 class Client {
  public:
-  // UNAVAILABLE when no dispatcher answers within options.connect_timeout; the message names the
-  // address. INVALID_ARGUMENT when options.transport names none.
+  // `address` may name several dispatchers, "a:5050,b:5050", of which one leads. UNAVAILABLE when
+  // no dispatcher answers within options.connect_timeout; the message names the address.
+  // INVALID_ARGUMENT when options.transport names none.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options = {});
 
@@ -36,7 +37,7 @@ class Client {
 
  private:
   Client(std::string address, const ClientOptions& options,
-         std::shared_ptr<FrameConnector> connector);
+         std::shared_ptr<DispatcherClient> dispatcher, std::shared_ptr<FrameConnector> connector);
   const std::string address_;
   const ClientOptions options_;
   std::shared_ptr<DispatcherClient> dispatcher_;

@@ -6,8 +6,7 @@
 #include "common/status.h"
 #include "dispatcher/graph_pipeline_resolver.h"
 #include "dispatcher/journal/open_journal.h"
-#include "rpc/channels.h"
-#include "rpc/grpc_dispatcher_client.h"
+#include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
 
@@ -32,10 +31,8 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> StartDispatcher(const DispatcherConf
 absl::StatusOr<std::unique_ptr<Worker>> StartWorker(const WorkerConfig& config,
                                                     const Catalog& catalog, Metrics* metrics,
                                                     const CancellationToken& stop) {
-  HR_RETURN_IF_ERROR(CheckAddress(config.dispatcher));
   Worker::Deps deps;
-  deps.dispatcher =
-      MakeGrpcDispatcherClient(MakeChannel(config.dispatcher), config.dispatcher, RealClock());
+  HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock()));
   deps.files = NewLocalFileSystem(config.roots);
   deps.catalog = &catalog;
   deps.clock = &RealClock();

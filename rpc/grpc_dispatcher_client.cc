@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "headrace/v1/dispatcher.grpc.pb.h"
 #include "rpc/grpc_status.h"
+#include "rpc/leader_redirect.h"
 
 namespace headrace {
 namespace {
@@ -82,7 +83,8 @@ class GrpcDispatcherClient final : public DispatcherClient {
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     const absl::Duration started = clock_.Steady();
     Reply reply;
-    const absl::Status status = FromGrpcStatus((stub_.get()->*call)(&context, request, &reply));
+    const absl::Status status =
+        WithLeader(FromGrpcStatus((stub_.get()->*call)(&context, request, &reply)), context);
     if (observer_) observer_(method, clock_.Steady() - started, status.code());
     if (!status.ok()) return Annotate(status, fmt::format("dispatcher {}", address_));
     return reply;

@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "rpc/channels.h"
 #include "rpc/fake_dispatcher_client.h"
+#include "rpc/fake_dispatcher_handler.h"
 #include "rpc/grpc_dispatcher_client.h"
 #include "rpc/grpc_dispatcher_service.h"
 
@@ -18,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 // Answers UNIMPLEMENTED naming the method, but for the few that tests look at.
-class EchoHandler : public DispatcherHandler {
+class EchoHandler : public FakeDispatcherHandler {
  public:
   absl::StatusOr<v1::OpenJobReply> OpenJob(const v1::OpenJobRequest& request) override {
     ++calls;
@@ -28,43 +29,9 @@ class EchoHandler : public DispatcherHandler {
     reply.set_job_name(request.job_name());
     return reply;
   }
-  absl::StatusOr<v1::StartEpochReply> StartEpoch(const v1::StartEpochRequest&) override {
-    return Unimplemented("StartEpoch");
-  }
-  absl::StatusOr<v1::ClientBeatReply> ClientBeat(const v1::ClientBeatRequest&) override {
-    return Unimplemented("ClientBeat");
-  }
-  absl::StatusOr<v1::CloseClientReply> CloseClient(const v1::CloseClientRequest&) override {
-    return Unimplemented("CloseClient");
-  }
-  absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(
-      const v1::RegisterWorkerRequest&) override {
-    return Unimplemented("RegisterWorker");
-  }
-  absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(const v1::WorkerBeatRequest&) override {
-    return Unimplemented("WorkerBeat");
-  }
-  absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(const v1::LeaseSplitsRequest&) override {
-    return Unimplemented("LeaseSplits");
-  }
   absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest&) override {
     released.WaitForNotificationWithTimeout(absl::Seconds(10));
     return v1::ListJobsReply();
-  }
-  absl::StatusOr<v1::ListWorkersReply> ListWorkers(const v1::ListWorkersRequest&) override {
-    return Unimplemented("ListWorkers");
-  }
-  absl::StatusOr<v1::CancelJobReply> CancelJob(const v1::CancelJobRequest&) override {
-    return Unimplemented("CancelJob");
-  }
-  absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest&) override {
-    return Unimplemented("DrainWorker");
-  }
-  absl::StatusOr<v1::RestoreJobReply> RestoreJob(const v1::RestoreJobRequest&) override {
-    return Unimplemented("RestoreJob");
-  }
-  absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest&) override {
-    return Unimplemented("ReleaseJob");
   }
   int calls = 0;
   absl::Notification released;

@@ -14,7 +14,8 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
           "PEM file of the authorities that clients' certificates are checked by; empty: clients "
           "need none");
   ConfigSpec<C> spec("worker");
-  spec.Field("dispatcher", &C::dispatcher, "the dispatcher's address, host:port or unix:/path")
+  spec.Field("dispatcher", &C::dispatcher,
+             "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
       .Field("listen", &C::listen, "address:port to serve batches on; port 0 takes any free one")
       .Field("advertise", &C::advertise,
              "what clients dial; empty: the address that was bound, or the host's name")

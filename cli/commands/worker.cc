@@ -12,7 +12,6 @@
 #include "common/sync/signals.h"
 #include "embedded/embedded_cluster.h"
 #include "pipeline/catalog/catalog.h"
-#include "rpc/channels.h"
 #include "rpc/grpc_dispatcher_client.h"
 
 namespace headrace {

@@ -120,7 +120,9 @@ def _transport(asked: str | None) -> str:
 
 
 def connect(address: str, timeout: float = 10.0, *, transport: str | None = None) -> Cluster:
-    """The cluster whose dispatcher is at "host:port". UnavailableError when none answers within `timeout` seconds, on first use.
+    """The cluster whose dispatcher is at "host:port"; of several dispatchers, "a:5050,b:5050", the one that leads.
+
+    UnavailableError when none answers within `timeout` seconds, on first use.
 
     transport: how batches come: "auto" (the best that each worker offers), or "grpc", "tcp", "shm" to force one; left out:
     $HEADRACE_TRANSPORT, else auto.
