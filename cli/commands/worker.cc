@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdio>
 
 #include "cli/address_file.h"
@@ -9,6 +10,7 @@
 #include "cli/config_flags.h"
 #include "common/metrics/metrics_server.h"
 #include "common/metrics/process_metrics.h"
+#include "common/status.h"
 #include "common/sync/signals.h"
 #include "embedded/embedded_cluster.h"
 #include "pipeline/catalog/catalog.h"
@@ -38,16 +40,24 @@ class WorkerCommand final : public Command {
 
     Metrics metrics("worker");
     const ProcessMetrics process_metrics = AddProcessMetrics(metrics);
+    std::atomic<bool> registered = false;
     std::unique_ptr<MetricsServer> metrics_server;
     if (!config.metrics_listen.empty()) {
-      HR_ASSIGN_OR_RETURN(metrics_server,
-                          MetricsServer::Start(config.metrics_listen, "metrics_listen", metrics));
+      const auto ready = [&registered, &config] {
+        return registered ? absl::OkStatus()
+                          : Unavailable("the dispatcher at {} does not know this worker yet",
+                                        config.dispatcher);
+      };
+      HR_ASSIGN_OR_RETURN(
+          metrics_server,
+          MetricsServer::Start(config.metrics_listen, "metrics_listen", metrics, {}, ready));
     }
     const Catalog catalog;
     absl::StatusOr<std::unique_ptr<Worker>> worker = StartWorker(config, catalog, &metrics, stop);
     if (absl::IsCancelled(worker.status()))
       return absl::OkStatus();  // asked to stop before it began
     HR_RETURN_IF_ERROR(worker.status());
+    registered = true;
     HR_RETURN_IF_ERROR(WriteAddressFile(address_file_, (*worker)->address()));
 
     while (!stop.Wait(absl::Milliseconds(200)) && !(*worker)->drained()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 
 #include "absl/synchronization/mutex.h"
@@ -53,6 +54,23 @@ TEST(MetricsServerTest, ServesMetricsAndHealth) {
   EXPECT_THAT(ill, HasSubstr("503 "));
   EXPECT_THAT(ill, EndsWith("UNAVAILABLE: no dispatcher for 30s\n"));
   EXPECT_THAT(Fetch(**server, "/"), HasSubstr("404 "));
+}
+
+TEST(MetricsServerTest, ReadyIsHealthyAndAtWork) {
+  Metrics metrics;
+  std::atomic<bool> well = true;
+  std::atomic<bool> at_work = false;
+  auto server = MetricsServer::Start(
+      "127.0.0.1:0", "metrics.listen", metrics,
+      [&] { return well ? absl::OkStatus() : Unavailable("ill"); },
+      [&] { return at_work ? absl::OkStatus() : Unavailable("not registered"); });
+  ASSERT_TRUE(server.ok()) << OneLine(server.status());
+  EXPECT_THAT(Fetch(**server, "/healthz"), EndsWith("ok\n"));
+  EXPECT_THAT(Fetch(**server, "/readyz"), EndsWith("UNAVAILABLE: not registered\n"));
+  at_work = true;
+  EXPECT_THAT(Fetch(**server, "/readyz"), EndsWith("ok\n"));
+  well = false;
+  EXPECT_THAT(Fetch(**server, "/readyz"), EndsWith("UNAVAILABLE: ill\n"));
 }
 
 TEST(MetricsServerTest, ATakenPortNamesTheSetting) {
