@@ -4,6 +4,7 @@
 #
 #   scripts/install-deps.sh          groups build, test and demo
 #   scripts/install-deps.sh --lint   and lint
+#   scripts/install-deps.sh --build  group build alone
 #   scripts/install-deps.sh --list   prints the packages and installs nothing
 set -euo pipefail
 list=$(dirname "$0")/packages.txt
@@ -12,8 +13,9 @@ only_list=
 for argument in "$@"; do
   case $argument in
     --lint) groups+="lint " ;;
+    --build) groups=" build " ;;
     --list) only_list=1 ;;
-    *) echo "usage: scripts/install-deps.sh [--lint] [--list]" >&2; exit 2 ;;
+    *) echo "usage: scripts/install-deps.sh [--lint | --build] [--list]" >&2; exit 2 ;;
   esac
 done
 

@@ -1,0 +1,73 @@
+{{/*
+A role's config file: configs/ROLE.yaml of this version (a link in files/), what the values change, what the chart fixes.
+(dict "root" $ "role" "worker" "given" .Values.worker.config "fixed" (dict ...)). A key that the file has not is an error here, not in the pod.
+*/}}
+{{- define "headrace.config" -}}
+{{- $config := .root.Files.Get (printf "files/%s.yaml" .role) | fromYaml -}}
+{{- include "headrace.notFixed" (dict "given" .given "fixed" .fixed "at" (printf "%s.config" .role)) -}}
+{{- include "headrace.overlay" (dict "into" $config "from" .given "role" .role "at" (printf "%s.config" .role)) -}}
+{{- include "headrace.overlay" (dict "into" $config "from" .fixed "role" .role "at" (printf "%s.config" .role)) -}}
+{{- /* YAML 1.1, which Helm reads, has `off` for false. */ -}}
+{{- if hasKey $config "udf" -}}{{- if kindIs "bool" $config.udf -}}{{- $_ := set $config "udf" "off" -}}{{- end -}}{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{/* Changes `into`; prints nothing. Not mergeOverwrite: that ignores false, 0 and "". */}}
+{{- define "headrace.overlay" -}}
+{{- $into := .into -}}{{- $at := .at -}}{{- $role := .role -}}
+{{- range $key, $value := .from -}}
+{{- if not (hasKey $into $key) -}}
+{{- fail (printf "%s.%s: unknown key; there are %s (configs/%s.yaml)" $at $key (keys $into | sortAlpha | join ", ") $role) -}}
+{{- else if kindIs "map" (get $into $key) -}}
+{{- if not (kindIs "map" $value) -}}{{- fail (printf "%s.%s: expected a section, got %v" $at $key $value) -}}{{- end -}}
+{{- include "headrace.overlay" (dict "into" (get $into $key) "from" $value "role" $role "at" (printf "%s.%s" $at $key)) -}}
+{{- else -}}
+{{- $_ := set $into $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "headrace.notFixed" -}}
+{{- $fixed := .fixed -}}{{- $at := .at -}}
+{{- range $key, $value := .given -}}
+{{- if hasKey $fixed $key -}}
+{{- if and (kindIs "map" $value) (kindIs "map" (get $fixed $key)) -}}
+{{- include "headrace.notFixed" (dict "given" $value "fixed" (get $fixed $key) "at" (printf "%s.%s" $at $key)) -}}
+{{- else -}}
+{{- fail (printf "%s.%s: the chart sets it; values.yaml says by which value" $at $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The directories that pipelines may read, as JSON. Never "all": a pod also holds tokens and keys. */}}
+{{- define "headrace.roots" -}}
+{{- $roots := .Values.data.roots -}}
+{{- if not $roots -}}
+{{- range .Values.data.volumeMounts -}}{{- $roots = append $roots .mountPath -}}{{- end -}}
+{{- end -}}
+{{- $roots | default (list "/data") | toJson -}}
+{{- end -}}
+
+{{- define "headrace.dispatcherConfig" -}}
+{{- $fixed := dict "listen" (printf "%s:%v" .Values.listenHost .Values.dispatcher.service.port) "metrics_listen" (printf "%s:%v" .Values.listenHost .Values.metrics.port) -}}
+{{- $_ := set $fixed "roots" (include "headrace.roots" . | fromJsonArray) -}}
+{{- $_ := set $fixed "journal" (dict "directory" "/var/lib/headrace/journal") -}}
+{{- include "headrace.config" (dict "root" . "role" "dispatcher" "given" .Values.dispatcher.config "fixed" $fixed) -}}
+{{- end -}}
+
+{{- define "headrace.workerConfig" -}}
+{{- $fixed := dict "dispatcher" (include "headrace.dispatcherAddress" .) "listen" (printf "%s:%v" .Values.listenHost .Values.worker.ports.grpc) -}}
+{{- $_ := set $fixed "tcp_listen" (printf "%s:%v" .Values.listenHost .Values.worker.ports.tcp) -}}
+{{- $_ := set $fixed "advertise" "" -}}{{- /* HEADRACE_WORKER_ADVERTISE: it differs from pod to pod */ -}}
+{{- $_ := set $fixed "metrics_listen" (printf "%s:%v" .Values.listenHost .Values.metrics.port) -}}
+{{- $_ := set $fixed "roots" (include "headrace.roots" . | fromJsonArray) -}}
+{{- $_ := set $fixed "token_file" (ternary "/etc/headrace-token/token" "" (ne .Values.worker.auth.existingSecret "")) -}}
+{{- $tls := dict "cert" "" "key" "" "ca" "" -}}
+{{- if .Values.worker.tls.existingSecret -}}
+{{- $ca := ternary "/etc/headrace-tls/ca.crt" "" .Values.worker.tls.requireClientCertificate -}}
+{{- $tls = dict "cert" "/etc/headrace-tls/tls.crt" "key" "/etc/headrace-tls/tls.key" "ca" $ca -}}
+{{- end -}}
+{{- $_ := set $fixed "tls" $tls -}}
+{{- include "headrace.config" (dict "root" . "role" "worker" "given" .Values.worker.config "fixed" $fixed) -}}
+{{- end -}}
