@@ -27,6 +27,6 @@ def start(binary):
             time.sleep(0.1)
         raise RuntimeError(f"headrace {name} did not start within 30 s")
 
-    address = role("dispatcher", "--listen", "127.0.0.1:0")
+    address = role("dispatcher", "--listen", "127.0.0.1:0", "--journal.driver", "memory")
     role("worker", "--listen", "127.0.0.1:0", "--dispatcher", address)
     return address

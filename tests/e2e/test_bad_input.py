@@ -418,7 +418,8 @@ def test_a_pipeline_that_is_no_file(tmp_path):
 
 
 def test_a_port_in_use(bad):
-    for role in (("dispatcher", "--listen", bad.address), ("dispatcher", "--listen", "127.0.0.1:0", "--metrics-listen", bad.address),
+    dispatcher = ("dispatcher", "--journal.driver", "memory", "--listen")
+    for role in ((*dispatcher, bad.address), (*dispatcher, "127.0.0.1:0", "--metrics-listen", bad.address),
                  ("worker", "--dispatcher", bad.address, "--listen", bad.address)):
         done = processes.run(*role, check=False, timeout=BOUND)
         assert done.returncode == FAILED, role

@@ -145,13 +145,12 @@ def test_a_full_disk_stops_the_dispatcher_and_room_brings_it_back(lines, tmp_pat
 
             def fill():
                 processes.wait_for(lambda: delivered(cluster) > 1000, 60, "a thousand delivered records")
-                with open(disk / "ballast", "wb") as ballast:
-                    try:
+                try:
+                    with open(disk / "ballast", "wb", buffering=0) as ballast:
                         while True:
                             ballast.write(b"x" * 4096)
-                            ballast.flush()
-                    except OSError:
-                        pass
+                except OSError:
+                    pass
                 said = processes.wait_for(lambda: processes.run("jobs", "--cluster", cluster.address, check=False).stderr, 60, "an error")
                 assert "journal failed" in said
                 assert "No space left" in cluster.dispatcher.log.read_text()

@@ -141,7 +141,8 @@ def test_a_dispatcher_that_lost_its_journal_goes_on_all_the_same(lines, tmp_path
     with Cluster(tmp_path, workers=2, dispatcher_args=FAST) as cluster:
         saved = Ranks(cluster, tmp_path, lines, "saved", 2, batches=batches_at(lines, 50, 2)).wait()
         cluster.dispatcher.kill()
-        cluster.dispatcher = Role(tmp_path, "dispatcher2", "dispatcher", "--listen", cluster.address, *FAST)
+        cluster.dispatcher = Role(tmp_path, "dispatcher2", "dispatcher", "--listen", cluster.address,
+                                  "--journal.directory", tmp_path / "another", *FAST)
         assert cluster.dispatcher.address() == cluster.address
         resumed = Ranks(cluster, tmp_path, lines, "resumed", ranks, [s["state"] for s in saved], end="close").wait()
         assert_epoch(lines, got(saved), got(resumed))
