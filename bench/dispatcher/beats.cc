@@ -1,5 +1,6 @@
 // Thousands of workers and clients that beat once a second: how long a beat takes.
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "absl/synchronization/mutex.h"

@@ -1,6 +1,8 @@
 // Small splits as fast as they go: leased, read to their end, reported, delivered, retired.
 #include <atomic>
+#include <map>
 #include <thread>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
