@@ -13,8 +13,8 @@ import yaml
 import processes
 import tools
 
-PROMETHEUS = tools.tool("prometheus", "prometheus/usr/bin/prometheus")
-tools.headrace()
+PROMETHEUS = tools.tool("prometheus", "prometheus/usr/bin/prometheus", whole_file=True)
+tools.headrace(whole_file=True)
 JOB = "dashboards"
 PIPELINE = """
 name: made-up

@@ -5,7 +5,7 @@ import yaml
 
 import tools
 
-PROMTOOL = tools.tool("promtool", "prometheus/usr/bin/promtool")
+PROMTOOL = tools.tool("promtool", "prometheus/usr/bin/promtool", whole_file=True)
 TESTS = tools.SOURCE / "tests/chart/alerts_test.yml"
 
 
