@@ -257,7 +257,7 @@ TEST_F(LoaderTest, ADispatcherThatLostItsJournalEndsTheJobAndSaysSo) {
   // What opening the job again made there is closed, under that dispatcher's name.
   ASSERT_TRUE(dispatcher_.Until([](const Script& s) { return !s.closes.empty(); }));
   EXPECT_EQ(dispatcher_.Look().closes[0].cluster(), 6u);
-  EXPECT_EQ(dispatcher_.Look().last_beat.cluster(), 5u);
+  EXPECT_EQ(dispatcher_.Look().starts[0].cluster(), 5u);
 }
 
 TEST_F(LoaderTest, AnEpochThatIsOverWhenTheClientComesBackEnds) {
