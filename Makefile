@@ -6,7 +6,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 PYTHON := /usr/bin/python3
 
-.PHONY: demo test build release deps wheel format lint bench docs test-asan test-tsan fuzz clean help
+.PHONY: demo test build release deps wheel format lint bench docs test-asan test-tsan fuzz model sim chaos clean help
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,19 @@ test-tsan: deps  ## unit and end-to-end tests under ThreadSanitizer (ONLY="sync_
 
 fuzz:  ## build the fuzz targets and run each for FUZZ_SECONDS (default 30)
 	@scripts/fuzz.sh
+
+model: deps  ## every state of small clusters around the real dispatcher: minutes, gigabytes (ctest has a part)
+	@cmake --preset $(PRESET) > /dev/null && cmake --build --preset $(PRESET) -j$(JOBS) --target model_test
+	@HEADRACE_MODEL=whole $(BUILD)/tests/model/model_test
+
+# HEADRACE_SIM_SEED=n replays one.
+sim: deps  ## HISTORIES (100,000) histories of a simulated cluster, each from its seed, from SEED (1) on
+	@cmake --preset $(PRESET) > /dev/null && cmake --build --preset $(PRESET) -j$(JOBS) --target sim_run
+	@$(BUILD)/tests/sim/sim_run $(or $(HISTORIES),100000) $(or $(SEED),1) $(JOBS)
+
+chaos: build  ## RUNS (200) runs of real processes that are killed, stopped and cut off, from SEED (1) on
+	@HEADRACE_SOURCE_DIR=$(CURDIR) HEADRACE_BUILD_DIR=$(CURDIR)/$(BUILD) PYTHONPATH=$(BUILD)/python PYTHONDONTWRITEBYTECODE=1 \
+	  $(PYTHON) tests/chaos/run.py --runs $(or $(RUNS),200) --seed $(or $(SEED),1)
 
 format:  ## rewrite the sources in the house style
 	@scripts/install-deps.sh --lint

@@ -45,16 +45,16 @@ def run(*args, timeout=60, check=True, **kwargs):
 
 
 class Role:
-    """One `headrace ROLE` process that serves on an address."""
+    """One `headrace ROLE` process that serves on an address. `prefix`: what its command line starts with (ip netns exec NAME)."""
 
-    def __init__(self, directory, name, *args, env=None):
+    def __init__(self, directory, name, *args, env=None, prefix=()):
         self.name = name
         self.log = pathlib.Path(directory) / f"{name}.log"
         self.address_file = pathlib.Path(directory) / f"{name}.address"
         self.address_file.unlink(missing_ok=True)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [str(HEADRACE), *map(str, args), "--address-file", str(self.address_file)],
+                [*prefix, str(HEADRACE), *map(str, args), "--address-file", str(self.address_file)],
                 stdout=log, stderr=log, env={**os.environ, **(env or {})})
 
     def address(self, seconds=20):

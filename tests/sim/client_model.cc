@@ -25,6 +25,7 @@ void ClientModel::Start() {
   held_.clear();
   tracker_ = DeliveryTracker();
   delivered_.Clear();
+  lost_in_.reset();
   Open();
 }
 
@@ -57,7 +58,7 @@ void ClientModel::Restore() {
   request.set_incarnation(incarnation_);
   if (send_states_) request.mutable_states()->Assign(states_.begin(), states_.end());
   world_.network.Call<v1::RestoreJobRequest, v1::RestoreJobReply>(
-      &DispatcherService::RestoreJob, request, absl::Seconds(1),
+      this, &DispatcherService::RestoreJob, request, absl::Seconds(1),
       GuardReply<v1::RestoreJobReply>([this](absl::StatusOr<v1::RestoreJobReply> reply) {
         if (absl::IsNotFound(reply.status())) return Open();
         if (!reply.ok()) return After(absl::Milliseconds(100), [this] { Restore(); });
@@ -76,8 +77,8 @@ void ClientModel::DropStreams() {
   for (auto& [id, connection] : tasks_) {
     if (connection.stream == nullptr) continue;
     connection.stream->broken = true;
-    scheduler_.After(world_.network.Delay(),
-                     [stream = connection.stream] { stream->worker->OnClosed(stream); });
+    world_.network.Deliver(world_.network.Delay(), this, connection.stream->worker,
+                           [stream = connection.stream] { stream->worker->OnClosed(stream); });
   }
   tasks_.clear();
 }
@@ -93,14 +94,17 @@ void ClientModel::Open() {
   request.set_job_name("job");
   *request.mutable_pipeline() = PipelineOf();
   request.mutable_options()->set_sharding(world_.history.sharding);
-  request.mutable_options()->set_visitation(world_.history.visitation);
+  // At least once, fences await nobody.
+  request.mutable_options()->set_visitation(world_.history.confirmations_not_awaited
+                                                ? v1::VISITATION_AT_LEAST_ONCE
+                                                : world_.history.visitation);
   request.mutable_options()->set_static_slots(static_cast<uint32_t>(world_.history.slots));
   request.mutable_options()->set_on_client_loss(world_.history.wait ? v1::ON_CLIENT_LOSS_WAIT
                                                                     : v1::ON_CLIENT_LOSS_REASSIGN);
   request.set_client_uid(uid_);
   request.set_rank(rank_);
   world_.network.Call<v1::OpenJobRequest, v1::OpenJobReply>(
-      &DispatcherService::OpenJob, request, absl::Seconds(1),
+      this, &DispatcherService::OpenJob, request, absl::Seconds(1),
       GuardReply<v1::OpenJobReply>([this](absl::StatusOr<v1::OpenJobReply> reply) {
         if (reply.ok()) return OnOpenedJob(*reply);
         After(absl::Milliseconds(100), [this] { Open(); });
@@ -121,6 +125,8 @@ void ClientModel::OnOpenedJob(const v1::OpenJobReply& reply) {
 }
 
 void ClientModel::StartEpoch() {
+  // What was left unreported of another epoch is told to nobody.
+  if (lost_in_ != epoch_) tracker_.Reset();
   if (epoch_ >= world_.history.epochs) return Close();
   v1::StartEpochRequest request;
   request.set_client(client_);
@@ -128,7 +134,7 @@ void ClientModel::StartEpoch() {
   request.set_epoch(epoch_);
   request.set_incarnation(incarnation_);
   world_.network.Call<v1::StartEpochRequest, v1::StartEpochReply>(
-      &DispatcherService::StartEpoch, request, absl::Seconds(1),
+      this, &DispatcherService::StartEpoch, request, absl::Seconds(1),
       GuardReply<v1::StartEpochReply>(
           [this, sent = scheduler_.now()](absl::StatusOr<v1::StartEpochReply> reply) {
             if (reply.status().code() == absl::StatusCode::kNotFound) return Lost();
@@ -139,7 +145,12 @@ void ClientModel::StartEpoch() {
             if (!reply.ok()) return After(absl::Milliseconds(100), [this] { StartEpoch(); });
             phase_ = Phase::kReading;
             heard_ = sent;
-            tracker_.Reset();
+            if (lost_in_ == epoch_) {
+              tracker_.Reincarnate();
+            } else {
+              tracker_.Reset();
+            }
+            lost_in_.reset();
             for (const uint64_t task : reply->fenced_tasks()) tracker_.Fence(task);
             broken_.clear();
             tasks_.clear();
@@ -190,8 +201,11 @@ void ClientModel::Connect() {
     stream->worker = worker->get();
     connection.stream = stream;
     scheduler_.After(world_.network.Delay(), [this, stream] {
-      if (stream->worker->alive()) return stream->worker->OnOpen(stream);
-      scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnRefused(stream); });
+      // Nobody answers: the connection's time-out.
+      const bool cut = world_.network.IsCut(this, stream->worker);
+      if (stream->worker->alive() && !cut) return stream->worker->OnOpen(stream);
+      scheduler_.After(cut ? absl::Seconds(1) : world_.network.Delay(),
+                       [stream] { stream->client->OnRefused(stream); });
     });
   }
 }
@@ -245,6 +259,7 @@ void ClientModel::OnFrame(const std::shared_ptr<SimStream>& stream, const SimFra
     if (phase_ != Phase::kReading) return;
     const bool fenced = tracker_.fenced(frame.task);
     if (!fenced || world_.history.clients_keep_fenced_frames) held_.emplace_back(stream, frame);
+    if (!fenced && world_.history.clients_report_on_arrival) Report(frame);
     if (fenced) ++stream->credit;
   })();
 }
@@ -261,11 +276,15 @@ void ClientModel::HandOver() {
     for (const RecordId& element : frame.elements) {
       world_.truth.Deliver(epoch_, element);
     }
-    std::vector<Run> runs;
-    for (const RecordId& element : frame.elements) AppendRun(runs, RunOf(element));
-    tracker_.Delivered(frame.task, runs);
-    for (const Run& run : runs) delivered_.Add(run);
+    Report(frame);
   }
+}
+
+void ClientModel::Report(const SimFrame& frame) {
+  std::vector<Run> runs;
+  for (const RecordId& element : frame.elements) AppendRun(runs, RunOf(element));
+  tracker_.Delivered(frame.task, runs);
+  for (const Run& run : runs) delivered_.Add(run);
 }
 
 void ClientModel::Beat(uint64_t reading) {
@@ -281,7 +300,7 @@ void ClientModel::Beat(uint64_t reading) {
   }
   request.set_tasks_version(tasks_version_);
   world_.network.Call<v1::ClientBeatRequest, v1::ClientBeatReply>(
-      &DispatcherService::ClientBeat, request, absl::Milliseconds(500),
+      this, &DispatcherService::ClientBeat, request, absl::Milliseconds(500),
       GuardReply<v1::ClientBeatReply>(
           [this, reading, sent = scheduler_.now()](absl::StatusOr<v1::ClientBeatReply> reply) {
             if (phase_ != Phase::kReading || reading != readings_) return;
@@ -323,9 +342,10 @@ void ClientModel::LoseReports() {
 void ClientModel::Lost() {
   LoseReports();
   held_.clear();
-  tracker_.Reset();
   DropStreams();
   phase_ = Phase::kOpening;
+  // The same epoch under a new id, as far as it still runs.
+  lost_in_ = epoch_;
   Open();
 }
 
@@ -360,7 +380,7 @@ void ClientModel::Close() {
   tracker_.Fill(owed);
   *request.mutable_delivered() = owed.delivered();
   world_.network.Call<v1::CloseClientRequest, v1::CloseClientReply>(
-      &DispatcherService::CloseClient, request, absl::Seconds(1),
+      this, &DispatcherService::CloseClient, request, absl::Seconds(1),
       GuardReply<v1::CloseClientReply>([this](absl::StatusOr<v1::CloseClientReply> reply) {
         if (!reply.ok()) return After(absl::Milliseconds(100), [this] { Close(); });
         done_ = epoch_ >= world_.history.epochs;
@@ -378,6 +398,14 @@ std::vector<std::shared_ptr<SimStream>> ClientModel::OpenStreams() const {
     }
   }
   return open;
+}
+
+std::vector<std::shared_ptr<SimStream>> ClientModel::Streams() const {
+  std::vector<std::shared_ptr<SimStream>> streams;
+  for (const auto& [id, connection] : tasks_) {
+    if (connection.stream != nullptr) streams.push_back(connection.stream);
+  }
+  return streams;
 }
 
 std::string ClientModel::Describe() const {

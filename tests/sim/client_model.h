@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -42,6 +43,7 @@ class ClientModel final : public Process {
   void OnBroken(const std::shared_ptr<SimStream>& stream);
   void OnEnded(const std::shared_ptr<SimStream>& stream);
   std::vector<std::shared_ptr<SimStream>> OpenStreams() const;
+  std::vector<std::shared_ptr<SimStream>> Streams() const;
   std::string Describe() const;
 
  private:
@@ -63,6 +65,7 @@ class ClientModel final : public Process {
   void Tick(uint64_t reading);
   void Connect();
   void HandOver();
+  void Report(const SimFrame& frame);
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks);
   void Beat(uint64_t reading);
   void OnBeat(const v1::ClientBeatReply& reply, uint64_t reading);
@@ -79,7 +82,8 @@ class ClientModel final : public Process {
   uint64_t client_ = 0;
   uint64_t job_ = 0;
   uint64_t epoch_ = 0;
-  uint64_t readings_ = 0;  // counts starts of reading: timers of an earlier one are void
+  std::optional<uint64_t> lost_in_;  // the epoch in which the dispatcher gave it up
+  uint64_t readings_ = 0;            // counts starts of reading: timers of an earlier one are void
   absl::Duration timeout_;
   absl::Duration heard_ = absl::ZeroDuration();  // when the last answered beat was sent
   uint64_t tasks_version_ = 0;

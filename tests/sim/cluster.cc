@@ -7,6 +7,8 @@ namespace headrace::sim {
 namespace {
 
 constexpr absl::Duration kFaultsUntil = absl::Seconds(8);
+// A stream that nothing came over for so long is given up by both ends.
+constexpr absl::Duration kStreamSilence = absl::Seconds(3);
 // Every history must be over by then: faults, the longest pause, time-outs and the work itself,
 // with room.
 constexpr absl::Duration kBound = absl::Seconds(120);
@@ -163,6 +165,49 @@ void Cluster::RestoreAll(std::vector<v1::LoaderState> states) {
   }
 }
 
+void Cluster::CutOff(const Process* a, const Process* b, absl::Duration lasts) {
+  if (network_.IsCut(a, b)) return;
+  network_.Cut(a, b);
+  if (lasts > kStreamSilence) {
+    At(kStreamSilence, [this, a, b] { BreakBetween(a, b, /*all=*/true); });
+  }
+  At(lasts, [this, a, b] {
+    network_.Join(a, b);
+    BreakBetween(a, b, /*all=*/false);  // another process answers, and knows nothing of them
+  });
+}
+
+void Cluster::BreakBetween(const Process* a, const Process* b, bool all) {
+  for (const auto& client : clients_) {
+    if (client.get() != a && client.get() != b) continue;
+    for (const auto& stream : client->Streams()) {
+      WorkerModel* worker = stream->worker;
+      if (worker != a && worker != b) continue;
+      const bool stale = stream->worker_life != 0 && stream->worker_life != worker->life();
+      if (!all && !stale && worker->alive()) continue;
+      stream->broken = true;
+      client->OnBroken(stream);
+      worker->OnClosed(stream);
+    }
+  }
+}
+
+void Cluster::CutWorker(WorkerModel& worker) {
+  const absl::Duration lasts = random_.Between(absl::Milliseconds(200), absl::Seconds(8));
+  const uint64_t from = random_.Between(0, 2);
+  if (from != 1) CutOff(&worker, nullptr, lasts);
+  for (const auto& client : clients_) {
+    if (from == 2 || (from == 1 && random_.Chance(0.6))) CutOff(&worker, client.get(), lasts);
+  }
+}
+
+void Cluster::CutClient(ClientModel& client) {
+  const absl::Duration lasts = random_.Between(absl::Milliseconds(200), absl::Seconds(8));
+  CutOff(&client, nullptr, lasts);
+  if (random_.Chance(0.5)) return;
+  for (const auto& worker : workers_) CutOff(&client, worker.get(), lasts);
+}
+
 void Cluster::PlanFaults() {
   const auto often = [this](uint64_t times, auto fault) {
     for (uint64_t i = 0; i < times; ++i) {
@@ -180,6 +225,8 @@ void Cluster::PlanFaults() {
   const auto any = [this](const auto& list) { return random_.Next() % list.size(); };
   often(history_.worker_crashes, [this, any] { CrashWorker(any(workers_)); });
   often(history_.worker_pauses, [this, any, pause] { pause(workers_[any(workers_)].get()); });
+  often(history_.worker_cuts, [this, any] { CutWorker(*workers_[any(workers_)]); });
+  often(history_.client_cuts, [this, any] { CutClient(*clients_[any(clients_)]); });
   often(history_.stream_breaks, [this] { BreakStream(); });
   often(history_.task_errors, [this, any] { workers_[any(workers_)]->FailOnce(); });
   often(history_.drains, [this, any] { workers_[any(workers_)]->Drain(); });
@@ -211,6 +258,7 @@ void Cluster::CountEvents() {
   const auto count = [this](const v1::Event& event) {
     if (event.has_tasks_fenced()) {
       ++seen_[v1::FenceCause_Name(event.tasks_fenced().cause())];
+      if (event.tasks_fenced().give_up()) ++seen_["given up"];
       if (event.tasks_fenced().awaited_size() > 1) ++seen_["fence awaits several clients"];
     }
     if (event.has_fence_confirmed()) ++seen_["fence confirmed"];

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "dispatcher/fake_pipeline_resolver.h"
-#include "dispatcher/journal/memory_journal.h"
 #include "dispatcher/service.h"
 #include "tests/sim/client_model.h"
+#include "tests/sim/watched_journal.h"
 #include "tests/sim/worker_model.h"
 #include "tests/sim/world.h"
 
@@ -42,6 +42,12 @@ class Cluster {
   void BreakStream();
   void Save();
   void RestoreAll(std::vector<v1::LoaderState> states);
+  // Cut off from each other for a while. Null: the dispatcher.
+  void CutOff(const Process* a, const Process* b, absl::Duration lasts);
+  void CutWorker(WorkerModel& worker);
+  void CutClient(ClientModel& client);
+  // Streams between the two that nothing comes over any more, or all of them.
+  void BreakBetween(const Process* a, const Process* b, bool all);
   bool Done() const;
   std::string Picture() const;
   // Adds the events that the journal has to what was seen: before it forgets them, and at the end.
@@ -58,7 +64,7 @@ class Cluster {
   World world_;
   DispatcherConfig config_;
   FakePipelineResolver resolver_;
-  MemoryJournal journal_{/*keep=*/true};
+  WatchedJournal journal_{truth_};
   std::unique_ptr<DispatcherService> dispatcher_;
   uint64_t dispatcher_lives_ = 0;
   uint64_t restored_ = 0;

@@ -9,20 +9,16 @@ namespace headrace::sim {
 
 std::string History::Describe() const {
   return fmt::format(
-      "seed {}: sharding {} slots {} splits {} (x{} a file) records<={} passes {} epochs {} "
-      "workers {} "
-      "clients {} batch {} shuffle {} take {} filter {} fail {} parts {} drop {} slow trainer {} | "
-      "calls lost {} "
-      "doubled {} "
-      "slow {} | worker crashes {} pauses {} breaks {} errors {} drains {} | client leaves {} "
-      "crashes {} "
-      "pauses {} wait {} | "
-      "dispatcher crashes {} restores {} snapshots {}",
-      seed, v1::Sharding_Name(sharding), slots, splits, splits_per_file, max_records, passes,
-      epochs, workers, clients, batch, shuffle, take, filter, fail, parts, drop_remainder,
-      slow_trainer, lose_call, double_call, slow_call, worker_crashes, worker_pauses, stream_breaks,
-      task_errors, drains, client_leaves, client_crashes, client_pauses, wait, dispatcher_crashes,
-      restores, snapshots);
+      "seed {}: {} {} slots {} splits {} (x{} a file) records<={} passes {} epochs {} workers {} "
+      "clients {} batch {} shuffle {} take {} skip {} filter {} fail {} parts {} drop {} slow "
+      "trainer {} | calls lost {} doubled {} slow {} | worker crashes {} pauses {} cuts {} breaks "
+      "{} errors {} drains {} | client leaves {} crashes {} pauses {} cuts {} wait {} | dispatcher "
+      "crashes {} restores {} snapshots {}",
+      seed, v1::Sharding_Name(sharding), v1::Visitation_Name(visitation), slots, splits,
+      splits_per_file, max_records, passes, epochs, workers, clients, batch, shuffle, take, skip,
+      filter, fail, parts, drop_remainder, slow_trainer, lose_call, double_call, slow_call,
+      worker_crashes, worker_pauses, worker_cuts, stream_breaks, task_errors, drains, client_leaves,
+      client_crashes, client_pauses, client_cuts, wait, dispatcher_crashes, restores, snapshots);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -51,6 +47,7 @@ History DrawHistory(uint64_t seed, Faults faults) {
   history.slow_trainer = random.Chance(0.4);
   if (history.sharding == v1::SHARDING_DYNAMIC && random.Chance(0.15)) {
     history.take = random.Between(1, 20);
+    history.skip = random.Chance(0.5) ? random.Between(1, 5) : 0;
     history.shuffle = 0;  // the order must be the same in a replay
     history.drop_remainder = false;
   }
@@ -60,6 +57,7 @@ History DrawHistory(uint64_t seed, Faults faults) {
   history.slow_call = random.Chance(0.3) ? 0.02 : 0;
   history.worker_crashes = random.Between(0, 2);
   history.worker_pauses = random.Between(0, 2);
+  history.worker_cuts = random.Between(0, 2);
   history.stream_breaks = random.Between(0, 2);
   history.task_errors = random.Chance(0.3) ? random.Between(1, 2) : 0;
   history.drains = random.Chance(0.2) ? 1 : 0;
@@ -74,9 +72,41 @@ History DrawHistory(uint64_t seed, Faults faults) {
   }
   if (faults == Faults::kWorkers) return history;
   history.client_crashes = random.Between(0, 2);
+  history.client_cuts = random.Between(0, 2);
   history.client_pauses = random.Between(history.client_crashes == 0 ? 1 : 0, 2);
   history.wait = history.client_crashes == 0 && random.Chance(0.5);
   return history;
+}
+
+History DrawHistoryOfAnyLevel(uint64_t seed) {
+  Random random(Mix(seed, 4));
+  if (random.Chance(0.5)) {
+    constexpr std::array kFaults = {Faults::kNone, Faults::kWorkers, Faults::kClients};
+    History history = DrawHistory(seed, kFaults[random.Between(0, kFaults.size() - 1)]);
+    history.visitation = v1::VISITATION_AT_LEAST_ONCE;
+    return history;
+  }
+  // Not yet under lost clients: what an open fence awaited from one is leased again.
+  History history = DrawHistory(seed, random.Chance(0.3) ? Faults::kNone : Faults::kWorkers);
+  history.visitation = v1::VISITATION_AT_MOST_ONCE;
+  return history;
+}
+
+History DrawHistoryOfAnyKind(uint64_t seed) {
+  switch (Mix(seed, 5) % 10) {
+    case 0:
+      return DrawHistory(seed, Faults::kNone);
+    case 1:
+      return DrawHistory(seed, Faults::kRestores);
+    case 2:
+      return DrawHistoryOfAnyLevel(seed);
+    case 3:
+    case 4:
+    case 5:
+      return DrawHistory(seed, Faults::kClients);
+    default:
+      return DrawHistory(seed, Faults::kWorkers);
+  }
 }
 
 uint64_t RecordsOf(const History& history, uint64_t split) {

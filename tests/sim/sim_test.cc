@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <map>
 
 #include "common/logging/logging.h"
@@ -22,8 +23,8 @@ struct Findings {
 };
 
 // Runs histories of seeds [first, first + count).
-Findings RunHistories(Faults faults, uint64_t first, uint64_t count,
-                      void (*mutate)(History&) = nullptr) {
+Findings RunHistories(const std::function<History(uint64_t seed)>& draw, uint64_t first,
+                      uint64_t count) {
   LoggingConfig quiet;  // lost clients are many here
   quiet.level = "error";
   (void)InitLogging(quiet);
@@ -36,8 +37,7 @@ Findings RunHistories(Faults faults, uint64_t first, uint64_t count,
   }
   Findings findings;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    History history = DrawHistory(seed, faults);
-    if (mutate != nullptr) mutate(history);
+    const History history = draw(seed);
     const Outcome outcome = Cluster(history).Run();
     for (const auto& [what, times] : outcome.seen) findings.seen[what] += times;
     if (!outcome.failure.empty()) {
@@ -47,6 +47,17 @@ Findings RunHistories(Faults faults, uint64_t first, uint64_t count,
     }
   }
   return findings;
+}
+
+Findings RunHistories(Faults faults, uint64_t first, uint64_t count,
+                      void (*mutate)(History&) = nullptr) {
+  return RunHistories(
+      [faults, mutate](uint64_t seed) {
+        History history = DrawHistory(seed, faults);
+        if (mutate != nullptr) mutate(history);
+        return history;
+      },
+      first, count);
 }
 
 void ExpectSeen(const Findings& findings, std::initializer_list<const char*> all) {
@@ -86,10 +97,16 @@ TEST(SimTest, AllTrainersGoOnFromACheckpointWhileOtherPartsFailAndEveryRecordCom
   ExpectSeen(findings, {"restored", "FENCE_CAUSE_WORKER_GONE", "dispatcher restarted"});
 }
 
+TEST(SimTest, AtLeastOnceNothingIsMissingAndAtMostOnceNothingIsDoubled) {
+  const Findings findings = RunHistories(DrawHistoryOfAnyLevel, 250'001, 1500);
+  EXPECT_EQ(findings.failure, "");
+  ExpectSeen(findings, {"client lost", "fence confirmed", "given up"});
+}
+
 // A simulation that finds nothing shows little unless it finds what is known to be wrong.
 TEST(SimMutationTest, WithoutConfirmationsARecordIsDoubled) {
   const Findings findings = RunHistories(Faults::kWorkers, 300'001, 500, [](History& history) {
-    history.visitation = v1::VISITATION_AT_LEAST_ONCE;
+    history.confirmations_not_awaited = true;
   });
   EXPECT_EQ(FirstWord(findings.failure), "DOUBLED") << findings.failure;
 }
@@ -120,6 +137,20 @@ TEST(SimMutationTest, WithoutReplayTakeTakesAnotherNumber) {
   const Findings findings = RunHistories(
       Faults::kWorkers, 700'001, 3000, [](History& history) { history.replays_begin_anew = true; });
   EXPECT_EQ(FirstWord(findings.failure), "TAKE") << findings.failure;
+}
+
+TEST(SimMutationTest, WithReportsAheadOfTheTrainerTheLedgerIsFoundWrongAtOnce) {
+  const Findings findings = RunHistories(Faults::kNone, 900'001, 100, [](History& history) {
+    history.clients_report_on_arrival = true;
+  });
+  EXPECT_EQ(FirstWord(findings.failure), "LEDGER") << findings.failure;
+}
+
+TEST(SimMutationTest, WithOutputSettledTheLedgerIsFoundWrongAtOnce) {
+  const Findings findings = RunHistories(Faults::kNone, 950'001, 100, [](History& history) {
+    history.workers_settle_what_they_emit = true;
+  });
+  EXPECT_EQ(FirstWord(findings.failure), "LEDGER") << findings.failure;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/sim/truth.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace headrace::sim {
@@ -13,14 +15,18 @@ std::string Name(uint64_t epoch, const RecordId& e) {
 }  // namespace
 
 void Truth::Deliver(uint64_t epoch, const RecordId& element) {
+  ever_delivered_.insert({epoch, element});
   if (delivered_.insert({epoch, element}).second || history_.sharding == v1::SHARDING_OFF) return;
+  if (history_.visitation == v1::VISITATION_AT_LEAST_ONCE) return;
   doubled_.insert({epoch, element});
   // A lost client learns of it later than others get its records again.
-  if (history_.MayDouble()) return;
-  if (failure_.empty()) failure_ = "DOUBLED " + Name(epoch, element);
+  if (!history_.MayDouble()) Fail("DOUBLED " + Name(epoch, element));
 }
 
-void Truth::Drop(uint64_t epoch, const RecordId& element) { dropped_.insert({epoch, element}); }
+void Truth::Drop(uint64_t epoch, const RecordId& element) {
+  dropped_.insert({epoch, element});
+  ever_dropped_.insert({epoch, element});
+}
 
 std::vector<RecordId> Truth::Expected() const {
   std::vector<RecordId> expected;
@@ -38,25 +44,84 @@ std::vector<RecordId> Truth::Expected() const {
   return expected;
 }
 
+std::string Truth::MissingIn(uint64_t epoch) const {
+  const std::vector<RecordId> expected = Expected();
+  uint64_t count = 0;
+  for (const RecordId& element : expected) {
+    const bool there = delivered_.contains({epoch, element});
+    count += there ? 1 : 0;
+    if (there || history_.take != 0 || dropped_.contains({epoch, element})) continue;
+    return "MISSING " + Name(epoch, element);
+  }
+  if (history_.take == 0) return "";
+  const uint64_t left = expected.size() - std::min<uint64_t>(history_.skip, expected.size());
+  const uint64_t wanted = std::min<uint64_t>(history_.take, left);
+  if (count == wanted) return "";
+  return fmt::format("TAKE of epoch {}: {} delivered, {} wanted", epoch, count, wanted);
+}
+
 std::string Truth::Verdict() const {
   for (const auto& [epoch, element] : doubled_) {
-    if (!lost_.contains({epoch, element})) return "DOUBLED " + Name(epoch, element);
+    if (history_.visitation == v1::VISITATION_AT_MOST_ONCE || !lost_.contains({epoch, element})) {
+      return "DOUBLED " + Name(epoch, element);
+    }
   }
-  const std::vector<RecordId> expected = Expected();
+  if (history_.MayMiss()) return "";
   for (uint64_t epoch = 0; epoch < history_.epochs; ++epoch) {
-    uint64_t count = 0;
-    for (const RecordId& element : expected) {
-      const bool there = delivered_.contains({epoch, element});
-      count += there ? 1 : 0;
-      if (there || history_.take != 0 || dropped_.contains({epoch, element})) continue;
-      return "MISSING " + Name(epoch, element);
-    }
-    const uint64_t wanted = std::min<uint64_t>(history_.take, expected.size());
-    if (history_.take != 0 && count != wanted) {
-      return fmt::format("TAKE of epoch {}: {} delivered, {} wanted", epoch, count, wanted);
-    }
+    if (std::string missing = MissingIn(epoch); !missing.empty()) return missing;
   }
   return "";
+}
+
+bool Truth::WithoutOutput(uint64_t epoch, const v1::Run& run, uint64_t record) const {
+  if (Filtered(history_, run.split(), record) || Failing(history_, run.split(), record)) {
+    return true;
+  }
+  const RecordId element{run.split(), record, run.part(), std::max(1u, run.parts()), run.pass()};
+  return ever_dropped_.contains({epoch, element});
+}
+
+void Truth::SeeDelivered(const v1::RunsDelivered& event) {
+  for (const v1::TaskRuns& runs : event.delivered()) {
+    for (const v1::Run& run : runs.runs()) {
+      for (uint64_t i = run.first(); i < run.first() + run.count(); ++i) {
+        const RecordId element{run.split(), i, run.part(), std::max(1u, run.parts()), run.pass()};
+        if (ever_delivered_.contains({event.epoch(), element})) continue;
+        Fail("LEDGER counts what nobody was handed: " + Name(event.epoch(), element));
+      }
+    }
+  }
+}
+
+void Truth::SeeReports(const v1::SplitsReported& event) {
+  for (const v1::SplitReport& report : event.splits()) {
+    const auto it = epoch_of_.find(report.task());
+    if (it == epoch_of_.end()) continue;
+    for (const v1::Run& run : report.settled()) {
+      for (uint64_t i = run.first(); i < run.first() + run.count(); ++i) {
+        if (WithoutOutput(it->second, run, i)) continue;
+        Fail("LEDGER settles what has output: " +
+             Name(it->second, {run.split(), i, run.part(), run.parts(), run.pass()}));
+      }
+    }
+  }
+}
+
+void Truth::See(const v1::Event& event) {
+  if (event.has_task_assigned()) {
+    epoch_of_[event.task_assigned().task()] = event.task_assigned().epoch();
+  } else if (event.has_runs_delivered()) {
+    SeeDelivered(event.runs_delivered());
+  } else if (event.has_splits_reported()) {
+    SeeReports(event.splits_reported());
+  } else if (event.has_job_restored()) {
+    between_lives_ = false;
+  } else if (event.has_epoch_finished() && !event.epoch_finished().abandoned() &&
+             !history_.MayMiss() && !between_lives_) {
+    if (std::string missing = MissingIn(event.epoch_finished().epoch()); !missing.empty()) {
+      Fail(missing + ", and the epoch is called finished");
+    }
+  }
 }
 
 }  // namespace headrace::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "element/provenance.h"
+#include "headrace/v1/journal.pb.h"
 #include "tests/sim/history.h"
 
 namespace headrace::sim {
@@ -32,9 +33,14 @@ class Truth {
     doubled_ = saved_.doubled;
     dropped_ = saved_.dropped;
     lost_ = saved_.lost;
+    between_lives_ = true;
   }
 
-  // "" as long as nothing was doubled that must not be.
+  // What the dispatcher's ledger learns, and when it calls an epoch finished: each must be so by
+  // then.
+  void See(const v1::Event& event);
+
+  // "" as long as no promise is broken.
   const std::string& failure() const { return failure_; }
   // "" when every epoch is whole, and nothing but lost reports was doubled.
   std::string Verdict() const;
@@ -42,6 +48,14 @@ class Truth {
  private:
   using Key = std::tuple<uint64_t, RecordId>;
   std::vector<RecordId> Expected() const;
+  // "" when nothing of the epoch is missing.
+  std::string MissingIn(uint64_t epoch) const;
+  void SeeDelivered(const v1::RunsDelivered& event);
+  void SeeReports(const v1::SplitsReported& event);
+  bool WithoutOutput(uint64_t epoch, const v1::Run& run, uint64_t record) const;
+  void Fail(std::string failure) {
+    if (failure_.empty()) failure_ = std::move(failure);
+  }
 
   const History& history_;
   std::set<Key> delivered_;
@@ -55,6 +69,11 @@ class Truth {
     std::set<Key> lost;
   };
   Saved saved_;
+  // In all lives of the job: calls of an earlier one may still be under way.
+  std::set<Key> ever_delivered_;
+  std::set<Key> ever_dropped_;
+  bool between_lives_ = false;             // gone back, and the dispatcher has not heard of it
+  std::map<uint64_t, uint64_t> epoch_of_;  // by task
   std::string failure_;
 };
 

@@ -39,7 +39,7 @@ void WorkerModel::Crash() {
   for (const auto& stream : streams_) {
     stream->broken = true;
     // Sometimes the host dies with the process, and nobody resets the connection.
-    if (world_.random.Chance(0.3)) continue;
+    if (world_.random.Chance(0.3) || world_.network.IsCut(this, stream->client)) continue;
     scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnBroken(stream); });
   }
   streams_.clear();
@@ -51,7 +51,7 @@ void WorkerModel::Leave() {
   goodbye.set_worker_uid(uid_);
   goodbye.set_leaving(true);
   world_.network.Call<v1::WorkerBeatRequest, v1::WorkerBeatReply>(
-      &DispatcherService::WorkerBeat, goodbye, absl::Seconds(1),
+      this, &DispatcherService::WorkerBeat, goodbye, absl::Seconds(1),
       [](const absl::StatusOr<v1::WorkerBeatReply>&) {});
   Crash();
 }
@@ -61,7 +61,7 @@ void WorkerModel::Register() {
   request.set_worker_uid(uid_);
   request.set_address(address_);
   world_.network.Call<v1::RegisterWorkerRequest, v1::RegisterWorkerReply>(
-      &DispatcherService::RegisterWorker, request, absl::Seconds(1),
+      this, &DispatcherService::RegisterWorker, request, absl::Seconds(1),
       GuardReply<v1::RegisterWorkerReply>([this](absl::StatusOr<v1::RegisterWorkerReply> reply) {
         if (!reply.ok()) {
           After(absl::Milliseconds(100), [this] { Register(); });
@@ -84,7 +84,7 @@ void WorkerModel::Beat() {
   reports_.Fill(request);
   request.set_draining(draining_);
   world_.network.Call<v1::WorkerBeatRequest, v1::WorkerBeatReply>(
-      &DispatcherService::WorkerBeat, request, absl::Milliseconds(500),
+      this, &DispatcherService::WorkerBeat, request, absl::Milliseconds(500),
       GuardReply<v1::WorkerBeatReply>([this](absl::StatusOr<v1::WorkerBeatReply> reply) {
         if (!reply.ok()) return BeatSoon(absl::Milliseconds(50));
         OnBeat(*reply);
@@ -125,8 +125,8 @@ void WorkerModel::Forget(uint64_t task) {
     stream->ended = true;
     stream->last_arrival =
         std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
-    scheduler_.After(stream->last_arrival - scheduler_.now(),
-                     [stream] { stream->client->OnEnded(stream); });
+    world_.network.Deliver(stream->last_arrival - scheduler_.now(), this, stream->client,
+                           [stream] { stream->client->OnEnded(stream); });
     return true;
   });
 }
@@ -149,7 +149,7 @@ void WorkerModel::Pull(Task& task) {
   const uint64_t id = task.def.task();
   const uint64_t number = request->request_number();
   world_.network.Call<v1::LeaseSplitsRequest, v1::LeaseSplitsReply>(
-      &DispatcherService::LeaseSplits, *request, absl::Milliseconds(300),
+      this, &DispatcherService::LeaseSplits, *request, absl::Milliseconds(300),
       GuardReply<v1::LeaseSplitsReply>(
           [this, id, number](absl::StatusOr<v1::LeaseSplitsReply> reply) {
             const auto it = tasks_.find(id);
@@ -249,10 +249,18 @@ bool WorkerModel::ReadRecord(Task& task, Reading& reading, v1::SplitReport& repo
   for (id.part = 0; id.part < id.parts; ++id.part) {
     const bool part_done = done || reading.skip_part.contains({record, id.part});
     if (part_done && !task.def.replay()) continue;
+    if (task.skipped < history.skip) {
+      ++task.skipped;
+      if (part_done) continue;
+      FillRun(id, *report.add_settled());
+      world_.truth.Drop(task.def.epoch(), id);
+      continue;
+    }
     if (history.take != 0 && task.taken == history.take) return false;
     ++task.taken;
     task.passed[reading.lease.number()].push_back(id);
     if (!part_done) task.held.push_back({id, reading.lease.number()});
+    if (history.workers_settle_what_they_emit) FillRun(id, *report.add_settled());
   }
   // Satisfied as soon as nothing more can pass.
   return history.take == 0 || task.taken < history.take;
@@ -313,11 +321,13 @@ void WorkerModel::Send(Task& task) {
     --stream->credit;
     stream->last_arrival =
         std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
-    scheduler_.After(stream->last_arrival - scheduler_.now(),
-                     [stream, frame = std::move(task.out.front())] {
-                       if (!stream->broken) stream->client->OnFrame(stream, frame);
-                     });
+    stream->under_way.push_back(std::move(task.out.front()));
     task.out.pop_front();
+    world_.network.Deliver(stream->last_arrival - scheduler_.now(), this, stream->client, [stream] {
+      const SimFrame frame = std::move(stream->under_way.front());
+      stream->under_way.pop_front();
+      if (!stream->broken) stream->client->OnFrame(stream, frame);
+    });
   }
 }
 
@@ -325,12 +335,14 @@ void WorkerModel::OnOpen(const std::shared_ptr<SimStream>& stream) {
   Guard([this, stream] {
     if (stream->broken) return;
     if (!tasks_.contains(stream->task)) {
-      scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnRefused(stream); });
+      world_.network.Deliver(world_.network.Delay(), this, stream->client,
+                             [stream] { stream->client->OnRefused(stream); });
       return;
     }
     stream->worker_life = lives_;
     streams_.push_back(stream);
-    scheduler_.After(world_.network.Delay(), [stream] { stream->client->OnOpened(stream); });
+    world_.network.Deliver(world_.network.Delay(), this, stream->client,
+                           [stream] { stream->client->OnOpened(stream); });
   })();
 }
 

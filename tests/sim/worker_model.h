@@ -57,6 +57,7 @@ class WorkerModel final : public Process {
     std::deque<SimFrame> out;
     std::map<uint64_t, std::vector<RecordId>> passed;  // take: per lease, what it let pass
     v1::Lease last_lease;
+    uint64_t skipped = 0;
     uint64_t taken = 0;
     bool satisfied = false;
     bool failed = false;
