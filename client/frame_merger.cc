@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace headrace {
 namespace {
@@ -75,6 +76,11 @@ uint64_t FrameMerger::Total() const {
 
 uint64_t FrameMerger::Due(const Line& line, uint64_t total) const {
   if (line.ended) return 0;
+  if (frame_limit_ != 0) {
+    // The least credit that lets one frame come.
+    return line.under_way <= 0 && rows() < frame_limit_ ? static_cast<uint64_t>(1 - line.under_way)
+                                                        : 0;
+  }
   const auto share = static_cast<int64_t>(Share());
   const int64_t free = share - static_cast<int64_t>(line.held) - line.under_way;
   if (free <= 0 || free < share / 4) return 0;
@@ -93,6 +99,29 @@ uint64_t FrameMerger::TakeCredit(uint64_t task) {
   const uint64_t due = Due(it->second, Total());
   it->second.under_way += static_cast<int64_t>(due);
   return due;
+}
+
+uint64_t FrameMerger::rows() const {
+  uint64_t rows = 0;
+  for (const auto& [task, line] : lines_) {
+    for (const auto& frame : line.frames) rows += frame->rows();
+    rows -= line.row;
+  }
+  return rows;
+}
+
+uint64_t FrameMerger::records() const {
+  uint64_t records = 0;
+  std::vector<Run> runs;
+  for (const auto& [task, line] : lines_) {
+    size_t row = line.row;
+    for (const auto& frame : line.frames) {
+      frame->AppendRuns(row, frame->rows(), runs);
+      row = 0;
+    }
+  }
+  for (const Run& run : runs) records += run.count;
+  return records;
 }
 
 void FrameMerger::ForgetCredit(uint64_t task) {

@@ -59,6 +59,13 @@ class FrameMerger {
   // The stream that the task's credit was granted to is gone.
   void ForgetCredit(uint64_t task);
 
+  // Instead of the budget: a frame at a time from each task, as long as fewer than `frames` are
+  // held. 0: by the budget.
+  void SetFrameLimit(uint64_t frames) { frame_limit_ = frames; }
+  // Held, and not handed over.
+  uint64_t rows() const;
+  uint64_t records() const;
+
   bool empty() const { return held_bytes_ == 0; }
   uint64_t held_bytes() const { return held_bytes_; }
   double fill() const {
@@ -81,6 +88,7 @@ class FrameMerger {
   uint64_t Due(const Line& line, uint64_t total) const;
 
   const uint64_t budget_;
+  uint64_t frame_limit_ = 0;
   std::map<uint64_t, Line> lines_;
   uint64_t last_task_ = 0;  // that a row was taken from
   uint64_t held_bytes_ = 0;

@@ -14,6 +14,7 @@ namespace {
 // input).
 constexpr absl::Duration kLeastPause = absl::Milliseconds(2);
 constexpr absl::Duration kWaitingPause = absl::Milliseconds(25);
+constexpr absl::Duration kGrantPause = absl::Milliseconds(5);  // for a batch that is there
 // After beats without an answer: a step more for each, up to the most.
 constexpr absl::Duration kAwayStep = absl::Milliseconds(20);
 constexpr absl::Duration kAwayPause = absl::Milliseconds(300);
@@ -50,6 +51,17 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
   // While a restore waits, the life that this belongs to may end at any time.
   request.set_incarnation(restore_ == nullptr ? incarnation_ : 0);
   tracker_.Fill(request);
+  if (gate_.on()) {
+    gate_.Fill(merger_, *request.mutable_steps());
+    // What was granted is handed over first.
+    google::protobuf::RepeatedField<uint64_t>& confirmed = *request.mutable_confirmed_fences();
+    confirmed.erase(std::remove_if(confirmed.begin(), confirmed.end(),
+                                   [this](uint64_t task) {
+                                     mutex_.AssertHeld();
+                                     return gate_.Keeps(task);
+                                   }),
+                    confirmed.end());
+  }
   for (uint64_t task : streams_.Broken()) request.add_broken_tasks(task);
   v1::ClientLoad& load = *request.mutable_load();
   load.set_step_seconds(absl::ToDoubleSeconds(meter_.step()));
@@ -62,7 +74,8 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
 
 absl::Duration LoaderCore::NextBeat() const {
   absl::Duration pause = period_;
-  if (beat_soon_) pause = std::min(pause, kWaitingPause);
+  if (beat_soon_)
+    pause = std::min(pause, gate_.on() && gate_.starved() ? kGrantPause : kWaitingPause);
   if (beat_now_) pause = kLeastPause;
   // A dispatcher that is away has enough to do when it comes back.
   if (unanswered_ > 0) pause = std::max(pause, std::min(unanswered_ * kAwayStep, kAwayPause));
@@ -135,17 +148,21 @@ void LoaderCore::TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent
     Fail(absl::Status(code == absl::StatusCode::kOk ? absl::StatusCode::kCancelled : code,
                       reply.failure().message()));
   }
+  if (gate_.on()) gate_.Grant(reply, merger_);
   for (uint64_t task : tracker_.OnReply(reply)) {
     merger_.RemoveTask(task);
     streams_.Remove(task, chores.dropped);
   }
   needs_.insert(needs_.end(), reply.needs().begin(), reply.needs().end());
   needs_seen_ = reply.needs_seen();
-  if (tracker_.must_confirm() || tracker_.backlog()) beat_now_ = true;
+  if ((tracker_.must_confirm() && (!gate_.on() || gate_.starved())) || tracker_.backlog()) {
+    beat_now_ = true;
+  }
+  if (gate_.on() && merger_.rows() != 0) beat_soon_ = true;  // there is something to be granted
   if (reply.tasks_changed() && in_epoch_) TakeTasks(reply.tasks(), reply.tasks_version(), chores);
+  if (reply.epoch_finished()) summary_ = reply.summary();
   if (reply.epoch_finished() && in_epoch_) {
     epoch_finished_ = true;
-    summary_ = reply.summary();
     streams_.Clear(chores.dropped);
   }
   GrantCredit();
@@ -210,6 +227,10 @@ void LoaderCore::OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer) {
   } else if (streams_.Received(task, attempt, (*frame)->sequence())) {
     merger_.Push(task, *std::move(frame));
     changed_.Signal();
+    if (gate_.on()) {
+      beat_soon_ = true;
+      beat_.Signal();
+    }
   } else {
     beat_now_ = true;  // to say that the stream is broken
     beat_.Signal();
@@ -296,6 +317,12 @@ absl::Status LoaderCore::Reopen() {
     if (other) {
       Replaced();
       return absl::OkStatus();
+    }
+    if (gate_.on() && in_epoch_ && !epoch_finished_) {
+      return FailedPrecondition(
+          "job '{}' is `uneven` other than free, and the dispatcher gave this rank up: the others "
+          "ended the epoch without it; restore a checkpoint on all ranks",
+          job_.job_name());
     }
   }
   HR_RETURN_IF_ERROR(SameJob(reply));

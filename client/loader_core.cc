@@ -16,6 +16,8 @@ namespace headrace {
 namespace {
 
 constexpr absl::Duration kOpenTimeout = absl::Minutes(5);
+// How long a rank that has had its batches waits for the others' before it says so.
+constexpr absl::Duration kEndPatience = absl::Milliseconds(500);
 
 // Another rank may still have to report the end of the epoch before; a client that is not known is
 // opened again by the beats.
@@ -40,6 +42,7 @@ LoaderCore::LoaderCore(v1::PipelineDef pipeline, StreamOptions options, ClientOp
       clock_(deps.clock),
       sketch_(SketchOf(pipeline_)),
       merger_(options_.prefetch_bytes),
+      gate_(options_.job_options.uneven() > v1::UNEVEN_FREE),
       uid_(FreshUid()),
       reader_(options_.rank),
       readers_(std::max({1u, options_.rank + 1, options_.job_options.world_size()})) {}
@@ -171,6 +174,8 @@ absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked, absl::Duratio
 void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores) {
   streams_.Clear(chores.dropped);
   merger_.Clear();
+  gate_.Reset();
+  if (gate_.on()) merger_.SetFrameLimit(1);
   epoch_ = epoch;
   next_epoch_ = epoch + 1;
   in_epoch_ = true;
@@ -208,15 +213,21 @@ void LoaderCore::GrantCredit() {
 }
 
 std::optional<Element> LoaderCore::TakeElement() {
-  std::optional<FrameMerger::Row> row = merger_.Pop();
-  if (!row) return std::nullopt;
-  tracker_.Delivered(*row->frame, row->row);
-  row->frame->AppendRuns(row->row, row->row + 1, fresh_);
+  std::optional<FrameMerger::Row> row = gate_.on() ? gate_.Take() : merger_.Pop();
+  if (row) return HandOver(*std::move(row));
+  std::optional<Element> again = gate_.Repeat();
+  if (again) ++stats_.elements;
+  return again;
+}
+
+Element LoaderCore::HandOver(FrameMerger::Row row) {
+  tracker_.Delivered(*row.frame, row.row);
+  row.frame->AppendRuns(row.row, row.row + 1, fresh_);
   ++epoch_elements_;
-  Element element(std::move(row->frame), row->row);
+  Element element(std::move(row.frame), row.row);
   ++stats_.elements;
   stats_.bytes += element.frame()->bytes() / element.frame()->rows();
-  if (row->row + 1 == element.frame()->rows()) GrantCredit();
+  if (row.row + 1 == element.frame()->rows()) GrantCredit();
   return element;
 }
 
@@ -226,6 +237,7 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
   HR_RETURN_IF_ERROR(Ended());
   if (!in_epoch_) return FailedPrecondition("no epoch is begun: call StartEpoch first");
   absl::Duration now = clock_->Steady();
+  const absl::Duration asked = now;
   meter_.Asked(now);
   const absl::Cleanup answered = [&] { meter_.Answered(now); };
   while (true) {
@@ -237,7 +249,9 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
     if (!Silent()) {
       if (std::optional<Element> element = TakeElement()) return element;
     }
-    if (epoch_finished_) {
+    // The same number of batches for all ranks; the summary comes when all have had them.
+    const bool ended = gate_.AtEnd() && now - asked > kEndPatience;
+    if (epoch_finished_ || ended) {
       in_epoch_ = false;
       fresh_.clear();
       return std::nullopt;
@@ -246,7 +260,8 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
       return DeadlineExceeded("no element within {}{}", absl::FormatDuration(timeout),
                               waiting_.empty() ? "" : ": " + waiting_);
     }
-    if (tracker_.unsent()) {  // nothing left to hand over: the end may hang on this report
+    if (tracker_.unsent() ||
+        gate_.on()) {  // nothing left to hand over: the end may hang on this report
       beat_soon_ = true;
       beat_.Signal();
     }

@@ -14,6 +14,7 @@
 #include "client/frame_merger.h"
 #include "client/loader.h"
 #include "client/stall_meter.h"
+#include "client/step_gate.h"
 #include "client/task_streams.h"
 #include "common/sync/thread.h"
 #include "element/delivered_set.h"
@@ -91,6 +92,8 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   void EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Element> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts it as the trainer's.
+  Element HandOver(FrameMerger::Row row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The dispatcher may have given us up: nothing may be handed over before it has answered.
   bool Silent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantCredit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,6 +120,7 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   FrameMerger merger_ ABSL_GUARDED_BY(mutex_);
   DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
   TaskStreams streams_ ABSL_GUARDED_BY(mutex_);
+  StepGate gate_ ABSL_GUARDED_BY(mutex_);
   StallMeter meter_ ABSL_GUARDED_BY(mutex_);
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   uint64_t uid_ ABSL_GUARDED_BY(mutex_);

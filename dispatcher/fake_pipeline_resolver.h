@@ -16,6 +16,7 @@ class FakePipelineResolver final : public PipelineResolver {
     uint64_t passes = 1;
     bool single_task = false;
     bool shard_hint = false;
+    bool batched = false;
     std::string version = "v1";
   };
   explicit FakePipelineResolver(Shape shape) : shape_(std::move(shape)) {}
@@ -31,6 +32,7 @@ class FakePipelineResolver final : public PipelineResolver {
     resolved.passes = shape_.passes;
     resolved.single_task = shape_.single_task;
     resolved.shard_hint = shape_.shard_hint;
+    resolved.batched = shape_.batched;
     // Like the real one: without names and locations.
     v1::PipelineDef nameless = pipeline;
     nameless.clear_name();

@@ -10,7 +10,8 @@ namespace headrace::dispatch {
 
 struct Telemetry {
   absl::flat_hash_map<ClientId, v1::ClientLoad> loads;
-  absl::flat_hash_map<TaskId, v1::TaskStats> stats;  // of running epochs
+  absl::flat_hash_map<ClientId, v1::StepsReport> steps;  // of the epoch that it reads
+  absl::flat_hash_map<TaskId, v1::TaskStats> stats;      // of running epochs
 };
 
 }  // namespace headrace::dispatch

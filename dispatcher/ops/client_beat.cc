@@ -8,6 +8,7 @@
 #include "dispatcher/ops/limits.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/steps.h"
 
 namespace headrace::dispatch {
 namespace {
@@ -71,6 +72,11 @@ void FillRunning(OpContext& context, const Job& job, const v1::ClientBeatRequest
     reply.set_tasks_changed(true);
     AppendTasks(context.state(), epoch, reply.mutable_tasks());
   }
+  if (IsUneven(job)) {
+    reply.set_steps_granted(epoch.steps_granted());
+    if (epoch.steps_final()) reply.set_steps_final(epoch.steps_granted());
+    reply.set_steps_hold(StepsHold(epoch));
+  }
   FillNeeds(epoch, request, reply);
   reply.set_waiting(WaitingReason(context, job));
 }
@@ -104,6 +110,10 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
   };
   if (running()) {
     TakeReport(context, *job->epoch, request);
+    if (request.has_steps()) {
+      v1::StepsReport& steps = context.telemetry.steps[id];
+      if (request.steps().sequence() >= steps.sequence()) steps = request.steps();
+    }
     FenceBroken(context, *job, request);
     FinishEpochIfComplete(context, job->id);
     // A single task's successor waits for the last confirmation; all else that may be due is the

@@ -94,6 +94,10 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   if (std::string_view(loss(here)) != loss(there)) {
     return fmt::format("on_client_loss is {} here, {} there", loss(here), loss(there));
   }
+  const auto uneven = [](const v1::JobOptions& o) {
+    return std::max<int>(o.uneven(), v1::UNEVEN_FREE);
+  };
+  if (uneven(here) != uneven(there)) return "uneven differs";
   if (here.static_slots() != there.static_slots()) {
     return fmt::format("static_slots is {} here, {} there", here.static_slots(),
                        there.static_slots());

@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "dispatcher/ops/difference.h"
 #include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
 
 namespace headrace::dispatch {
@@ -163,6 +164,8 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
   JobData shape;
   shape.single_task = resolved.single_task;
   shape.shard_hint = resolved.shard_hint;
+  shape.batched = resolved.batched;
+  HR_RETURN_IF_ERROR(CheckUneven(request.options(), shape));
   HR_RETURN_IF_ERROR(MakePolicy(request.options().sharding(), shape)->Check(shape));
   const JobId job = context.state().next_job();
   const std::string name =

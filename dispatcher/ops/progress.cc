@@ -5,6 +5,7 @@
 
 #include "common/logging/logging.h"
 #include "common/status.h"
+#include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
 
 namespace headrace::dispatch {
@@ -32,7 +33,9 @@ void AssignTasks(OpContext& context, JobId id) {
   if (epoch.Complete()) return;
   const auto policy = MakePolicy(job->options.sharding(), *job->dataset);
   const std::vector<Candidate> candidates = Candidates(context, epoch);
+  if (epoch.rebalanced() && epoch.active_tasks() != 0) return;  // one task shares out the rest
   for (const Placement& placement : policy->Place(epoch, candidates)) {
+    if (epoch.rebalanced() && epoch.active_tasks() != 0) return;
     v1::Event event;
     v1::TaskAssigned& assigned = *event.mutable_task_assigned();
     assigned.set_task(context.state().next_task().value);
@@ -47,7 +50,9 @@ void AssignTasks(OpContext& context, JobId id) {
 
 void FinishEpochIfComplete(OpContext& context, JobId id) {
   const Job* job = context.state().jobs().Find(id);
-  if (job == nullptr || !job->epoch.has_value() || !job->epoch->Complete()) return;
+  if (job == nullptr || !job->epoch.has_value()) return;
+  if (IsUneven(*job)) return AdvanceSteps(context, id);
+  if (!job->epoch->Complete()) return;
   // Somebody must have begun to read: an empty dataset is complete at once.
   v1::Event event;
   event.mutable_epoch_finished()->set_job(id.value);
@@ -118,6 +123,7 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
   context.changes.Make(std::move(event));
   context.liveness.Forget(client);
   context.telemetry.loads.erase(client);
+  context.telemetry.steps.erase(client);
   if (!reads) return;
   FinishEpochIfComplete(context, id);
   if (!job->epoch.has_value()) return;
@@ -189,6 +195,7 @@ std::string WaitingReason(OpContext& context, const Job& job) {
 
 absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job) {
   if (!job.epoch.has_value()) return config.client_beat;
+  if (IsUneven(job)) return std::min(config.client_beat, config.closing_beat);
   const Epoch& epoch = *job.epoch;
   if (!epoch.fences().empty()) return config.busy_beat;
   if (epoch.active_tasks() == 0 || epoch.pending() != 0) return config.client_beat;

@@ -5,6 +5,7 @@
 #include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
 
 namespace headrace::dispatch {
@@ -16,8 +17,10 @@ absl::Status Abandon(OpContext& context, const Job& job, ClientId client, bool w
   if (!wanted || !alone) {
     uint64_t splits = 0;
     for (const Lane& lane : epoch.lanes()) splits += lane.pending() + lane.leased();
-    return FailedPrecondition("job '{}': epoch {} is not finished ({} splits are left{})", job.name,
-                              epoch.number(), splits, wanted ? ", and other clients read it" : "");
+    const std::string reason = WaitingReason(context, job);
+    return FailedPrecondition(
+        "job '{}': epoch {} is not finished ({} splits are left{}{}{})", job.name, epoch.number(),
+        splits, wanted ? ", and other clients read it" : "", reason.empty() ? "" : "; ", reason);
   }
   v1::Event event;
   event.mutable_epoch_finished()->set_job(job.id.value);
@@ -40,6 +43,19 @@ void Begin(OpContext& context, const Job& job, uint64_t number) {
     *started.add_lanes() = std::move(lane);
   }
   context.changes.Make(std::move(event));
+}
+
+// Each rank has one reader: they are handed batches in step.
+absl::Status CheckPlaces(const State& state, const Job& job, const Client& client) {
+  for (const ClientId reader : job.epoch->readers()) {
+    if (state.clients().Find(reader)->rank == client.rank) {
+      return InvalidArgument(
+          "job '{}' is `uneven` other than free: rank {} reads already (client {}), each rank may "
+          "have one reader",
+          job.name, client.rank, reader.value);
+    }
+  }
+  return absl::OkStatus();
 }
 
 void Enter(OpContext& context, ClientId client, uint64_t number) {
@@ -85,7 +101,13 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
     HR_RETURN_IF_ERROR(Abandon(context, job, id, request.abandon_unfinished()));
   }
   if (!job.epoch.has_value()) Begin(context, job, number);
-  if (!job.epoch->readers().contains(id)) Enter(context, id, number);
+  if (!job.epoch->readers().contains(id)) {
+    if (IsUneven(job)) {
+      HR_RETURN_IF_ERROR(CheckPlaces(context.state(), job, *client));
+      context.telemetry.steps.erase(id);
+    }
+    Enter(context, id, number);
+  }
   AssignTasks(context, job.id);
   FinishEpochIfComplete(context, job.id);
   v1::StartEpochReply reply;

@@ -172,6 +172,7 @@ void Epoch::Deliver(ClientId client, const v1::TaskRuns& runs) {
   if (task == nullptr) return;
   const uint32_t lane = task->lane;
   for (const v1::Run& run : runs.runs()) {
+    cuts_records_ = cuts_records_ || run.parts() > 1;
     const uint64_t added = lanes_[lane].Cover(ItemOf(run), run);
     counts_.delivered += added;
     if (added != 0) RetireIfComplete(lane, ItemOf(run), client);
@@ -227,6 +228,7 @@ void Epoch::Fence(const v1::TasksFenced& event) {
   round.cause = event.cause();
   round.give_up = event.give_up();
   round.reason = event.reason();
+  rebalanced_ = rebalanced_ || round.cause == v1::FENCE_CAUSE_REBALANCED;
   for (const uint64_t id : event.tasks()) {
     const auto it = tasks_.find(TaskId(id));
     if (it == tasks_.end() || it->second.fenced) continue;
@@ -262,7 +264,15 @@ void Epoch::Confirm(ClientId client, const std::vector<TaskId>& tasks) {
   FinishRounds();
 }
 
+void Epoch::GrantSteps(const v1::StepsGranted& event) {
+  steps_granted_ = std::max(steps_granted_, event.granted());
+  steps_final_ = steps_final_ || event.final();
+  counts_.dropped += event.dropped_records();
+  counts_.padded += event.padded_batches();
+}
+
 void Epoch::Leave(ClientId client) {
+  reader_left_ = reader_left_ || readers_.contains(client);
   readers_.erase(client);
   needs_.erase(client);
   for (FenceRound& round : fences_) round.awaited.erase(client);
@@ -380,6 +390,9 @@ v1::EpochSummary Epoch::Summary() const {
   summary.set_delivered(counts_.delivered);
   summary.set_settled(counts_.settled);
   summary.set_failed(counts_.failed);
+  summary.set_steps(steps_granted_);
+  summary.set_dropped_records(counts_.dropped);
+  summary.set_padded_batches(counts_.padded);
   for (const v1::FailureSample& sample : failures_) *summary.add_failures() = sample;
   return summary;
 }

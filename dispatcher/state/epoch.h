@@ -35,6 +35,8 @@ struct EpochCounts {
   uint64_t retired = 0;    // (split, pass)es
   uint64_t restored = 0;   // of the delivered, so many by a checkpoint
   uint64_t skipped = 0;    // records that leases left out: done before
+  uint64_t dropped = 0;    // records left out at the end so that ranks have equally many batches
+  uint64_t padded = 0;     // batches repeated to that end
 
   void Keep(v1::KeptCounts& kept) const;
   void Reload(const v1::KeptCounts& kept);
@@ -63,6 +65,7 @@ class Epoch {
   void Deliver(ClientId client, const v1::TaskRuns& runs);
   void Fence(const v1::TasksFenced& event);
   void Confirm(ClientId client, const std::vector<TaskId>& tasks);
+  void GrantSteps(const v1::StepsGranted& event);
   // The client is gone: nothing more is awaited from it.
   void Leave(ClientId client);
 
@@ -90,6 +93,12 @@ class Epoch {
   uint32_t task_errors() const { return task_errors_; }
 
   bool restored() const { return restored_; }
+  // Uneven other than free (ops/steps.h).
+  uint64_t steps_granted() const { return steps_granted_; }
+  bool steps_final() const { return steps_final_; }
+  bool rebalanced() const { return rebalanced_; }  // the rest comes from one task
+  bool reader_left() const { return reader_left_; }
+  bool cuts_records() const { return cuts_records_; }  // elements are parts of records
   // For `client`, from position `seen` on, at most `most`; moves `seen` on.
   std::vector<SplitNeed> NeedsFor(ClientId client, uint64_t& seen, size_t most) const;
 
@@ -137,6 +146,11 @@ class Epoch {
   EpochCounts counts_;
   std::vector<v1::FailureSample> failures_;
   bool restored_ = false;
+  uint64_t steps_granted_ = 0;
+  bool steps_final_ = false;
+  bool rebalanced_ = false;
+  bool reader_left_ = false;
+  bool cuts_records_ = false;
   struct Needs {
     uint64_t first = 0;  // position of list.front()
     std::deque<SplitNeed> list;

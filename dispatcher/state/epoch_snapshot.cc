@@ -57,6 +57,8 @@ void EpochCounts::Keep(v1::KeptCounts& kept) const {
   kept.set_retired(retired);
   kept.set_restored(restored);
   kept.set_skipped(skipped);
+  kept.set_dropped(dropped);
+  kept.set_padded(padded);
 }
 
 void EpochCounts::Reload(const v1::KeptCounts& kept) {
@@ -67,6 +69,8 @@ void EpochCounts::Reload(const v1::KeptCounts& kept) {
   retired = kept.retired();
   restored = kept.restored();
   skipped = kept.skipped();
+  dropped = kept.dropped();
+  padded = kept.padded();
 }
 
 void Epoch::Keep(Snapshot& snapshot) const {
@@ -85,6 +89,11 @@ void Epoch::Keep(Snapshot& snapshot) const {
   counts_.Keep(*kept.mutable_counts());
   kept.mutable_failures()->Assign(failures_.begin(), failures_.end());
   kept.set_restored(restored_);
+  kept.set_steps_granted(steps_granted_);
+  kept.set_steps_final(steps_final_);
+  kept.set_rebalanced(rebalanced_);
+  kept.set_reader_left(reader_left_);
+  kept.set_cuts_records(cuts_records_);
   for (const auto& [client, needs] : needs_) {
     v1::KeptNeeds& kept_needs = *kept.add_needs();
     kept_needs.set_client(client.value);
@@ -179,6 +188,11 @@ void Epoch::ReloadEpoch(const v1::KeptEpoch& kept) {
   counts_.Reload(kept.counts());
   failures_.assign(kept.failures().begin(), kept.failures().end());
   restored_ = kept.restored();
+  steps_granted_ = kept.steps_granted();
+  steps_final_ = kept.steps_final();
+  rebalanced_ = kept.rebalanced();
+  reader_left_ = kept.reader_left();
+  cuts_records_ = kept.cuts_records();
   for (const v1::KeptNeeds& client : kept.needs()) {
     Needs& needs = needs_[ClientId(client.client())];
     needs.first = client.first();

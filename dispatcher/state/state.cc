@@ -102,6 +102,14 @@ absl::Status State::ApplyEpochEvent(const v1::Event& event) {
       return absl::OkStatus();
     case v1::Event::kRunsDelivered:
       return Deliver(event.runs_delivered());
+    case v1::Event::kStepsGranted: {
+      Job* job = jobs_.Find(JobId(event.steps_granted().job()));
+      if (job != nullptr && job->epoch.has_value() &&
+          job->epoch->number() == event.steps_granted().epoch()) {
+        job->epoch->GrantSteps(event.steps_granted());
+      }
+      return absl::OkStatus();
+    }
     case v1::Event::kTasksFenced:
       Fence(event.tasks_fenced());
       return absl::OkStatus();

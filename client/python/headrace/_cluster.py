@@ -71,7 +71,7 @@ class Cluster:
 
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                world_size: int | None = None, prefetch_bytes: int = 256 << 20, visitation: str = "exactly_once",
-               on_client_loss: str | None = None) -> Loader:
+               on_client_loss: str | None = None, uneven: str = "free") -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
@@ -79,13 +79,15 @@ class Cluster:
         then RANK and WORLD_SIZE, then 0 of 1). prefetch_bytes: what may be held here and under way, in bytes.
         visitation: "exactly_once", "at_least_once" or "at_most_once". on_client_loss: what becomes of what a trainer was handed that
         fell silent: "wait" (the default of exactly_once: until it comes back, a checkpoint is restored, or `headrace jobs release JOB`)
-        or "reassign" (others get it at once, and what it did not report may come twice).
+        or "reassign" (others get it at once, and what it did not report may come twice). uneven: "free" (each rank reads what it can get),
+        or every rank gets the same number of batches an epoch, and those left over are left out ("drop"), filled up by repeating the
+        rank's last one ("pad"), or an "error".
 
         Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
         rank, world_size = _ranks.resolve(rank, world_size)
         options = {"job": job, "sharding": sharding, "rank": rank, "world_size": world_size, "prefetch_bytes": prefetch_bytes,
-                   "visitation": visitation, "on_client_loss": on_client_loss or ""}
+                   "visitation": visitation, "on_client_loss": on_client_loss or "", "uneven": uneven}
         loader = Loader(self, pipeline, options)
         self._loaders.add(loader)
         return loader

@@ -81,7 +81,8 @@ class Loader(torch.utils.data.IterableDataset):
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                  world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = True,
-                 length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None):
+                 length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None,
+                 uneven: str = "free"):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
         if self.world_size > 1 and not job:
@@ -91,7 +92,7 @@ class Loader(torch.utils.data.IterableDataset):
         # Workers of a DataLoader find each other by the job's name.
         self._options = {"job": job or f"torch-{uuid.uuid4().hex[:12]}", "sharding": sharding, "rank": self.rank,
                          "world_size": self.world_size, "prefetch_bytes": prefetch_bytes, "visitation": visitation,
-                         "on_client_loss": on_client_loss}
+                         "on_client_loss": on_client_loss, "uneven": uneven}
         self._copy = copy
         self._pin = pin_memory
         self._length = length

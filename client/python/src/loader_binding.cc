@@ -65,6 +65,14 @@ v1::OnClientLoss ParseLoss(const std::string& name) {
   throw py::value_error("on_client_loss: wait or reassign, not '" + name + "'");
 }
 
+v1::Uneven ParseUneven(const std::string& name) {
+  if (name == "free") return v1::UNEVEN_FREE;
+  if (name == "drop") return v1::UNEVEN_DROP;
+  if (name == "pad") return v1::UNEVEN_PAD;
+  if (name == "error") return v1::UNEVEN_ERROR;
+  throw py::value_error("uneven: free, drop, pad or error, not '" + name + "'");
+}
+
 // A trainer's terminal is its own.
 void LogWarningsOnly() {
   LoggingConfig log;
@@ -186,6 +194,9 @@ class NativeLoader {
     out["delivered"] = summary.delivered();
     out["settled"] = summary.settled();
     out["failed"] = summary.failed();
+    out["steps"] = summary.steps();
+    out["dropped_records"] = summary.dropped_records();
+    out["padded_batches"] = summary.padded_batches();
     py::list failures;
     for (const v1::FailureSample& sample : summary.failures()) failures.append(sample.message());
     out["failures"] = failures;
@@ -258,7 +269,8 @@ class NativeCluster {
                                        const std::string& sharding, uint32_t rank,
                                        uint32_t world_size, uint64_t prefetch_bytes,
                                        const std::string& visitation,
-                                       const std::string& on_client_loss) {
+                                       const std::string& on_client_loss,
+                                       const std::string& uneven) {
     RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
@@ -270,6 +282,7 @@ class NativeCluster {
     options.job_options.set_world_size(world_size);
     options.job_options.set_visitation(ParseVisitation(visitation));
     options.job_options.set_on_client_loss(ParseLoss(on_client_loss));
+    options.job_options.set_uneven(ParseUneven(uneven));
     return std::make_unique<NativeLoader>(
         ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
           return client->Stream(def, options);
