@@ -38,7 +38,7 @@ class EtcdProcess {
       : directory_(std::string(testing::TempDir()) +
                    fmt::format("/hr_etcd_{}_{}", getpid(), ++count())),
         client_(FreePort()),
-        peer_(FreePort()) {
+        peer_(FreePort(client_)) {
     std::filesystem::create_directories(directory_);
     Start();
   }
@@ -88,10 +88,13 @@ class EtcdProcess {
     etcd::RangeRequest request;
     request.set_key("up?");
     const absl::Time give_up = absl::Now() + absl::Seconds(30);
-    while (!client->Range(request, absl::Seconds(1)).ok()) {
-      ASSERT_LT(absl::Now(), give_up) << "etcd does not answer; see " << directory_ << "/log";
+    absl::Status status;
+    do {
+      ASSERT_LT(absl::Now(), give_up)
+          << "etcd does not answer: " << status << "; see " << directory_ << "/log";
       absl::SleepFor(absl::Milliseconds(20));
-    }
+      status = client->Range(request, absl::Seconds(1)).status();
+    } while (!status.ok());
   }
 
  private:
@@ -99,7 +102,7 @@ class EtcdProcess {
     static int count = 0;
     return count;
   }
-  static int FreePort() {
+  static int FreePort(int other = 0) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -108,7 +111,8 @@ class EtcdProcess {
     bind(fd, reinterpret_cast<sockaddr*>(&address), size);
     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
     close(fd);
-    return ntohs(address.sin_port);
+    const int port = ntohs(address.sin_port);
+    return port == other ? FreePort(other) : port;
   }
 
   const std::string directory_;

@@ -120,10 +120,9 @@ absl::Status EtcdJournal::Found() {
   *txn.add_failure() = Get(meta_key_);
   HR_ASSIGN_OR_RETURN(const etcd::TxnResponse response, Write(txn));
   const etcd::KeyValue* meta = KeyValueOf(response, 1);
-  if (response.succeeded() || (meta != nullptr && meta->value() == meta_value_)) {
-    return absl::OkStatus();
-  }
-  return Refused(response);
+  const bool kept = term_.IsOurs(KeyValueOf(response, 0)) && meta != nullptr &&
+                    meta->value() == meta_value_;  // by an earlier try
+  return response.succeeded() || kept ? absl::OkStatus() : Refused(response);
 }
 
 absl::Status EtcdJournal::ReadMeta() {
@@ -302,7 +301,9 @@ absl::Status EtcdJournal::CommitGroup(uint64_t first, const v1::EventGroup& grou
   HR_RETURN_IF_ERROR(PutPieces(fmt::format("{}.{:016x}", EventKey(first), term_.created()), value,
                                each, last, [&](const etcd::TxnResponse& response) {
                                  const etcd::KeyValue* end = KeyValueOf(response, 1);
-                                 return end != nullptr && end->value() == after;
+                                 // In our term nobody else moves it.
+                                 return term_.IsOurs(KeyValueOf(response, 0)) && end != nullptr &&
+                                        end->value() == after;
                                }));
   metrics_.fsync->Observe(RealClock().Steady() - start);
   metrics_.events->Add(group.events_size());

@@ -171,7 +171,9 @@ TEST_F(EtcdJournalTest, LostAndLateAnswersDoubleNothing) {
   for (uint64_t n = 0; n < 60; n += 3) {
     ASSERT_TRUE(Add(term, n, n + 3, n % 2 == 0 ? 0 : 300).ok());
     if (n % 4 == 0) etcd_.DeliverLate();
-    if (n == 12 || n == 30) ASSERT_TRUE(Snapshot(term, n + 3, {std::to_string(n)}).ok());
+    if (n == 12 || n == 30) {
+      ASSERT_TRUE(Snapshot(term, n + 3, {std::to_string(n)}).ok());
+    }
   }
   etcd_.SetFaults(nullptr);
   etcd_.DeliverLate();
