@@ -6,9 +6,10 @@
 namespace headrace {
 namespace {
 
-void AddRuns(const std::map<uint64_t, std::vector<Run>>& runs, v1::ClientBeatRequest& request) {
+void AddRuns(const std::map<uint64_t, std::vector<Run>>& runs,
+             google::protobuf::RepeatedPtrField<v1::TaskRuns>& to) {
   for (const auto& [task, list] : runs) {
-    v1::TaskRuns* out = request.add_delivered();
+    v1::TaskRuns* out = to.Add();
     out->set_task(task);
     for (const Run& run : list) {
       v1::Run* r = out->add_runs();
@@ -26,6 +27,7 @@ void AddRuns(const std::map<uint64_t, std::vector<Run>>& runs, v1::ClientBeatReq
 
 void DeliveryTracker::Reset() {
   open_.clear();
+  open_dropped_.clear();
   open_size_ = 0;
   sealed_.clear();
   carried_ = last_number_;
@@ -44,9 +46,10 @@ void DeliveryTracker::Grown(size_t runs) {
 }
 
 void DeliveryTracker::Seal() {
-  if (open_.empty()) return;
-  sealed_.push_back({++last_number_, open_size_, std::move(open_)});
+  if (open_.empty() && open_dropped_.empty()) return;
+  sealed_.push_back({++last_number_, open_size_, std::move(open_), std::move(open_dropped_)});
   open_.clear();
+  open_dropped_.clear();
   open_size_ = 0;
 }
 
@@ -64,6 +67,13 @@ void DeliveryTracker::Delivered(uint64_t task, std::span<const Run> runs) {
   Grown(open.size() - before);
 }
 
+void DeliveryTracker::Dropped(uint64_t task, std::span<const Run> runs) {
+  std::vector<Run>& open = open_dropped_[task];
+  const size_t before = open.size();
+  for (const Run& run : runs) AppendRun(open, run);
+  Grown(open.size() - before);
+}
+
 void DeliveryTracker::Fill(v1::ClientBeatRequest& request) {
   Seal();
   size_t size = 0;
@@ -76,7 +86,8 @@ void DeliveryTracker::Fill(v1::ClientBeatRequest& request) {
       break;
     }
     size += report.size;
-    AddRuns(report.runs, request);
+    AddRuns(report.runs, *request.mutable_delivered());
+    AddRuns(report.dropped, *request.mutable_dropped());
   }
   request.set_report_number(number);
   carried_ = std::max(carried_, number);

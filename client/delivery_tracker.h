@@ -38,6 +38,8 @@ class DeliveryTracker {
   void Delivered(const FrameView& frame, size_t row);
   // The same, by its runs.
   void Delivered(uint64_t task, std::span<const Run> runs);
+  // Ordered: left out for good, by its runs.
+  void Dropped(uint64_t task, std::span<const Run> runs);
 
   // Fills report_number, delivered and confirmed_fences with what is owed.
   void Fill(v1::ClientBeatRequest& request);
@@ -49,7 +51,7 @@ class DeliveryTracker {
 
   bool fenced(uint64_t task) const { return fenced_.contains(task); }
   // There is something that no beat has carried yet.
-  bool unsent() const { return !open_.empty() || backlog(); }
+  bool unsent() const { return !open_.empty() || !open_dropped_.empty() || backlog(); }
   // The last beat could not carry all.
   bool backlog() const { return carried_ < last_number_; }
   bool must_confirm() const { return !to_confirm_.empty(); }
@@ -60,12 +62,14 @@ class DeliveryTracker {
     uint64_t number;
     size_t size;  // in runs
     Runs runs;
+    Runs dropped;
   };
   void Grown(size_t runs);
   void Seal();
 
   size_t most_runs_;
   Runs open_;  // since the last report was made
+  Runs open_dropped_;
   size_t open_size_ = 0;
   std::deque<Report> sealed_;  // not acknowledged
   uint64_t last_number_ = 0;   // of the reports made

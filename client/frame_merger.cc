@@ -31,7 +31,7 @@ bool FrameMerger::Push(uint64_t task, std::shared_ptr<const FrameView> frame) {
   if (it == lines_.end()) return false;
   Line& line = it->second;
   line.under_way -= static_cast<int64_t>(frame->bytes());
-  if (frame->rows() == 0) return true;
+  if (frame->rows() == 0 && !frame->place()) return true;
   line.held += frame->bytes();
   held_bytes_ += frame->bytes();
   line.frames.push_back(std::move(frame));
@@ -61,6 +61,28 @@ std::optional<FrameMerger::Row> FrameMerger::Pop() {
     if (line.ended && line.frames.empty()) lines_.erase(it);
   }
   return row;
+}
+
+std::shared_ptr<const FrameView> FrameMerger::Front(uint64_t task) const {
+  const auto it = lines_.find(task);
+  return it == lines_.end() || it->second.frames.empty() ? nullptr : it->second.frames.front();
+}
+
+std::shared_ptr<const FrameView> FrameMerger::PopFrame(uint64_t task) {
+  const auto it = lines_.find(task);
+  if (it == lines_.end() || it->second.frames.empty()) return nullptr;
+  Line& line = it->second;
+  std::shared_ptr<const FrameView> frame = std::move(line.frames.front());
+  line.frames.pop_front();
+  line.held -= frame->bytes();
+  held_bytes_ -= frame->bytes();
+  if (line.ended && line.frames.empty()) lines_.erase(it);
+  return frame;
+}
+
+void FrameMerger::Discard(uint64_t task, uint64_t bytes) {
+  const auto it = lines_.find(task);
+  if (it != lines_.end()) it->second.under_way -= static_cast<int64_t>(bytes);
 }
 
 uint64_t FrameMerger::Share() const {

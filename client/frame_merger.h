@@ -41,6 +41,11 @@ class FrameMerger {
     size_t row;
   };
   std::optional<Row> Pop();
+  // Ordered: the task's next frame, ones without rows too; null: none.
+  std::shared_ptr<const FrameView> Front(uint64_t task) const;
+  std::shared_ptr<const FrameView> PopFrame(uint64_t task);
+  // A frame that arrived and is not wanted: its credit comes back.
+  void Discard(uint64_t task, uint64_t bytes);
 
   // Bytes of credit to grant to `task` now; counts as granted. Batched up: 0 until a quarter of its
   // share is free.

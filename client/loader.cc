@@ -34,6 +34,10 @@ absl::Status Loader::Restore(absl::Duration timeout) { return core_->Restore(tim
 absl::Status Loader::SetPlace(uint32_t reader, uint32_t readers) {
   return core_->SetPlace(reader, readers);
 }
+absl::StatusOr<v1::OrderedPosition> Loader::position() const { return core_->position(); }
+absl::Status Loader::SetPosition(const v1::OrderedPosition& position) {
+  return core_->SetPosition(position);
+}
 uint64_t Loader::epoch() const { return core_->epoch(); }
 const Schema& Loader::schema() const { return core_->schema(); }
 bool Loader::batched() const { return core_->job().batched(); }

@@ -78,6 +78,13 @@ class Loader {
   // world_size. For ranks with several readers (a DataLoader's workers). Before the first epoch.
   absl::Status SetPlace(uint32_t reader, uint32_t readers);
 
+  // Ordering deterministic: where this reader stands. Of batches that were handed over, not of
+  // those that wait; at an epoch's end the start of the next. FAILED_PRECONDITION for other jobs.
+  absl::StatusOr<v1::OrderedPosition> position() const;
+  // The next StartEpoch begins there: `position` of any rank, of a job over the same pipeline,
+  // dataset and global batch, of any number of ranks.
+  absl::Status SetPosition(const v1::OrderedPosition& position);
+
   uint64_t epoch() const;
   const Schema& schema() const;  // of the elements
   bool batched() const;

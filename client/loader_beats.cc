@@ -63,6 +63,7 @@ v1::ClientBeatRequest LoaderCore::MakeBeat() {
                     confirmed.end());
   }
   for (uint64_t task : streams_.Broken()) request.add_broken_tasks(task);
+  if (sequence_ != nullptr && in_epoch_) AddWindows(request);
   v1::ClientLoad& load = *request.mutable_load();
   load.set_step_seconds(absl::ToDoubleSeconds(meter_.step()));
   load.set_wait_seconds(absl::ToDoubleSeconds(meter_.wait()));
@@ -177,6 +178,7 @@ void LoaderCore::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddr
     mutex_.AssertHeld();
     return tracker_.fenced(task);
   };
+  for (const v1::TaskAddress& task : tasks) lane_tasks_[task.lane()].insert(task.task());
   const TaskStreams::Change change = streams_.SetTasks(tasks, fenced, now, chores.dropped);
   for (uint64_t task : change.added) merger_.AddTask(task);
   for (uint64_t task : change.gone) merger_.EndTask(task);
@@ -198,6 +200,7 @@ void LoaderCore::OpenStream(const TaskStreams::Opening& opening) {
     if (closed_ || !streams_.Wanted(opening)) return;
     open.set_client(client_id_);
     open.set_epoch(epoch_);
+    open.set_rank(options_.rank);
     merger_.ForgetCredit(opening.task);  // a refused attempt used none of its own
     credit = merger_.TakeCredit(opening.task);
   }
@@ -225,6 +228,10 @@ void LoaderCore::OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer) {
   } else if ((*frame)->epoch() != epoch_ || (*frame)->task() != task) {
     return;  // of an epoch that is over
   } else if (streams_.Received(task, attempt, (*frame)->sequence())) {
+    if (Known(**frame)) {  // made again by another task
+      merger_.Discard(task, (*frame)->bytes());
+      return GrantCredit();
+    }
     merger_.Push(task, *std::move(frame));
     changed_.Signal();
     if (gate_.on()) {
@@ -340,6 +347,8 @@ absl::Status LoaderCore::Reopen() {
     }
     start.set_epoch(epoch_);
     start.set_incarnation(incarnation_);
+    if (sequence_ != nullptr) *start.mutable_position() = sequence_->position();
+    start.set_continues(true);
   }
   const absl::StatusOr<v1::StartEpochReply> started =
       dispatcher_->StartEpoch(start, client_.call_timeout);

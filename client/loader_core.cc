@@ -71,6 +71,10 @@ absl::Status LoaderCore::Open() {
   client_id_ = job_.client();
   next_epoch_ = job_.next_epoch();
   incarnation_ = job_.incarnation();
+  if (job_.has_ordered()) {
+    sequence_ = std::make_unique<OrderedSequence>(job_.ordered(), options_.rank,
+                                                  std::max(1u, options_.job_options.world_size()));
+  }
   answered_ = clock_->Steady();
   return absl::OkStatus();
 }
@@ -96,6 +100,7 @@ absl::StatusOr<v1::StartEpochReply> LoaderCore::TryStartEpoch(uint64_t epoch,
     request.set_client(client_id_);
     request.set_abandon_unfinished(left_early_);
     request.set_incarnation(incarnation_);
+    if (const v1::OrderedPosition* at = ResumeAt(epoch)) *request.mutable_position() = *at;
   }
   request.set_job(job_.job());
   request.set_cluster(job_.cluster());
@@ -165,6 +170,7 @@ absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked, absl::Duratio
     left_ = false;
     began_ = true;
     answered_ = std::max(answered_, asked_at);
+    HR_RETURN_IF_ERROR(BeginSequence(epoch, reply));
     EnterEpoch(epoch, reply, chores);
   }
   Do(std::move(chores));
@@ -176,6 +182,7 @@ void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Ch
   merger_.Clear();
   gate_.Reset();
   if (gate_.on()) merger_.SetFrameLimit(1);
+  lane_tasks_.clear();
   epoch_ = epoch;
   next_epoch_ = epoch + 1;
   in_epoch_ = true;
@@ -212,7 +219,8 @@ void LoaderCore::GrantCredit() {
   });
 }
 
-std::optional<Element> LoaderCore::TakeElement() {
+absl::StatusOr<std::optional<Element>> LoaderCore::TakeElement() {
+  if (sequence_ != nullptr) return TakeOrdered();
   std::optional<FrameMerger::Row> row = gate_.on() ? gate_.Take() : merger_.Pop();
   if (row) return HandOver(*std::move(row));
   std::optional<Element> again = gate_.Repeat();
@@ -247,7 +255,8 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
                          absl::FormatDuration(now - answered_));
     }
     if (!Silent()) {
-      if (std::optional<Element> element = TakeElement()) return element;
+      HR_ASSIGN_OR_RETURN(std::optional<Element> element, TakeElement());
+      if (element) return element;
     }
     // The same number of batches for all ranks; the summary comes when all have had them.
     const bool ended = gate_.AtEnd() && now - asked > kEndPatience;
@@ -260,8 +269,9 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
       return DeadlineExceeded("no element within {}{}", absl::FormatDuration(timeout),
                               waiting_.empty() ? "" : ": " + waiting_);
     }
-    if (tracker_.unsent() ||
-        gate_.on()) {  // nothing left to hand over: the end may hang on this report
+    const bool moved = sequence_ != nullptr && sequence_->windows() != windows_told_;
+    if (tracker_.unsent() || moved || gate_.on()) {
+      // Nothing left to hand over: the end may hang on this report.
       beat_soon_ = true;
       beat_.Signal();
     }

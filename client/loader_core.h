@@ -2,8 +2,10 @@
 // transport threads call.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "client/delivery_tracker.h"
 #include "client/frame_merger.h"
 #include "client/loader.h"
+#include "client/ordered_sequence.h"
 #include "client/stall_meter.h"
 #include "client/step_gate.h"
 #include "client/task_streams.h"
@@ -35,6 +38,8 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   absl::Status LoadStates(std::vector<v1::LoaderState> states) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Restore(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
   absl::Status SetPlace(uint32_t reader, uint32_t readers) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<v1::OrderedPosition> position() const;
+  absl::Status SetPosition(const v1::OrderedPosition& position);
 
   // From receivers.
   void OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer);
@@ -91,9 +96,20 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<Element> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts it as the trainer's.
   Element HandOver(FrameMerger::Row row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::optional<Element>> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // --- Ordering deterministic (loader_ordered.cc).
+  absl::StatusOr<std::optional<Element>> TakeOrdered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The lane's next frame, from whichever task has it.
+  std::shared_ptr<const FrameView> NextOf(uint32_t lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginSequence(uint64_t epoch, const v1::StartEpochReply& reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where `epoch` is to be begun; null: at its start.
+  const v1::OrderedPosition* ResumeAt(uint64_t epoch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::OrderedPosition Place() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddWindows(v1::ClientBeatRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Known(const FrameView& frame) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The dispatcher may have given us up: nothing may be handed over before it has answered.
   bool Silent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantCredit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -122,6 +138,10 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   TaskStreams streams_ ABSL_GUARDED_BY(mutex_);
   StepGate gate_ ABSL_GUARDED_BY(mutex_);
   StallMeter meter_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<OrderedSequence> sequence_ ABSL_GUARDED_BY(mutex_);  // ordering deterministic
+  std::map<uint32_t, std::set<uint64_t>> lane_tasks_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::OrderedPosition> resume_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> windows_told_ ABSL_GUARDED_BY(mutex_);
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   uint64_t uid_ ABSL_GUARDED_BY(mutex_);
   uint64_t client_id_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: we have left; nobody beats

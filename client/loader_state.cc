@@ -41,6 +41,12 @@ v1::LoaderState LoaderCore::State() {
     state.set_reader(reader_);
     state.set_readers(readers_);
     if (restore_ != nullptr) return LoadedState();
+    if (sequence_ != nullptr) {  // the place says all
+      *state.mutable_ordered() = Place();
+      state.set_epoch(state.ordered().epoch());
+      state.set_elements(state.ordered().batch());
+      return state;
+    }
     if (carried_.has_value()) {
       state.set_epoch(next_epoch_);
       *state.mutable_delivered() = carried_->Encode();
@@ -157,6 +163,7 @@ absl::StatusOr<bool> LoaderCore::TryRestore(absl::Duration timeout) {
     answered_ = std::max(answered_, asked_at);
     waiting_.clear();
     carried_ = std::move(carried);
+    if (reply.has_ordered()) resume_ = reply.ordered();
     // What was read before belongs to the life before.
     in_epoch_ = epoch_finished_ = left_early_ = left_ = false;
     tracker_.Reset();

@@ -65,6 +65,11 @@ bool TaskStreams::Received(uint64_t task, uint64_t attempt, uint64_t sequence) {
   return false;
 }
 
+void TaskStreams::Break(uint64_t task) {
+  const auto it = streams_.find(task);
+  if (it != streams_.end()) it->second.state = State::kBroken;
+}
+
 bool TaskStreams::Closed(uint64_t task, uint64_t attempt, const absl::Status& status,
                          absl::Duration now) {
   const auto it = streams_.find(task);

@@ -73,6 +73,8 @@ class TaskStreams {
   // A frame came in that attempt. False: it is not to be used. A sequence number that was left out
   // breaks the stream: the frames in between are lost.
   bool Received(uint64_t task, uint64_t attempt, uint64_t sequence);
+  // Frames of it are missing, for the owner knows their order: its stream is broken.
+  void Break(uint64_t task);
   // The transport says that the attempt ended. False: it was not the present one.
   bool Closed(uint64_t task, uint64_t attempt, const absl::Status& status, absl::Duration now);
 

@@ -18,6 +18,7 @@ class FakePipelineResolver final : public PipelineResolver {
     bool shard_hint = false;
     bool batched = false;
     std::string version = "v1";
+    uint64_t batch_rows = 1;  // ordering deterministic
   };
   explicit FakePipelineResolver(Shape shape) : shape_(std::move(shape)) {}
 
@@ -33,6 +34,7 @@ class FakePipelineResolver final : public PipelineResolver {
     resolved.single_task = shape_.single_task;
     resolved.shard_hint = shape_.shard_hint;
     resolved.batched = shape_.batched;
+    resolved.ordered->set_batch_rows(shape_.batch_rows);
     // Like the real one: without names and locations.
     v1::PipelineDef nameless = pipeline;
     nameless.clear_name();

@@ -7,6 +7,7 @@
 #include "element/schema_proto.h"
 #include "pipeline/formats/dataset/dataset.h"
 #include "pipeline/graph/graph.h"
+#include "pipeline/ordering/ordering.h"
 
 namespace headrace {
 namespace {
@@ -55,6 +56,7 @@ class GraphPipelineResolver final : public PipelineResolver {
     resolved.shards_batches = ShardsBatches(graph);
     resolved.fingerprint = graph.fingerprint();
     resolved.dataset_version = dataset.version;
+    resolved.ordered = OrderedPlanOf(pipeline, graph);
     return resolved;
   }
 

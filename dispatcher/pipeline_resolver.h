@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "headrace/v1/ordered.pb.h"
 #include "headrace/v1/pipeline.pb.h"
 #include "pipeline/splits/split_list.h"
 
@@ -22,6 +23,8 @@ struct ResolvedPipeline {
   bool shards_batches = false;  // ... after batches are made, where records cannot be told apart
   std::string fingerprint;
   std::string dataset_version;
+  // For jobs whose ordering is deterministic; else never looked at.
+  absl::StatusOr<v1::OrderedPlan> ordered = v1::OrderedPlan();
 };
 
 class PipelineResolver {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,16 @@ inline constexpr char kFrameMagic[4] = {'H', 'R', 'F', '1'};
 // Config key: transport.max_frame_bytes.
 inline constexpr size_t kDefaultMaxFrameBytes = (size_t{1} << 30) + (size_t{16} << 20);
 inline constexpr size_t kMaxFrameHeaderBytes = size_t{32} << 20;
+
+// Where a frame stands in its lane (`ordering: deterministic`; frame.proto's OrderedPiece).
+struct PiecePlace {
+  uint32_t lane = 0;
+  uint64_t window = 0;
+  uint64_t piece = 0;
+  bool rest = false;
+  bool window_end = false;
+  uint64_t first_window = 0;
+};
 
 struct FrameSlice {
   const std::byte* data = nullptr;

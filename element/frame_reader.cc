@@ -34,7 +34,17 @@ class FrameParser {
     view_->lease_floor_ = header_->lease_floor();
     view_->batched_ = header_->batched();
     view_->rows_ = header_->rows();
-    if (view_->rows_ == 0) return Damaged("it has no rows");
+    if (header_->has_ordered()) {
+      const v1::OrderedPiece& piece = header_->ordered();
+      view_->place_ = {piece.lane(), piece.window(),     piece.piece(),
+                       piece.rest(), piece.window_end(), piece.first_window()};
+    }
+    if (view_->rows_ == 0) {
+      const bool mark = view_->place_ && view_->place_->window_end;
+      if (!mark || header_->columns_size() != 0 || header_->runs_size() != 0)
+        return Damaged("it has no rows");
+      return std::shared_ptr<const FrameView>(std::move(view_));
+    }
     if (view_->rows_ > limits_.max_rows) return Over("rows", view_->rows_, limits_.max_rows);
     const size_t columns = static_cast<size_t>(header_->columns_size());
     if (columns > limits_.max_columns) return Over("columns", columns, limits_.max_columns);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ class FrameView {
   uint64_t sequence() const { return sequence_; }
   uint64_t epoch() const { return epoch_; }
   uint64_t lease_floor() const { return lease_floor_; }
+  // Of a frame whose job is ordered. One that ends its window has no rows.
+  const std::optional<PiecePlace>& place() const { return place_; }
   bool batched() const { return batched_; }
   size_t rows() const { return rows_; }
   size_t bytes() const { return buffer_.size; }
@@ -90,6 +93,7 @@ class FrameView {
   uint64_t sequence_ = 0;
   uint64_t epoch_ = 0;
   uint64_t lease_floor_ = 0;
+  std::optional<PiecePlace> place_;
   bool batched_ = false;
   size_t rows_ = 0;
   std::vector<Column> columns_;

@@ -33,6 +33,27 @@ StringSpan StringsOf(const Cell& cell) {
   return {offsets, cell.data + index_bytes, cell.bytes - index_bytes};
 }
 
+void SetPlace(const PiecePlace& place, v1::OrderedPiece& out) {
+  out.set_lane(place.lane);
+  out.set_window(place.window);
+  out.set_piece(place.piece);
+  out.set_rest(place.rest);
+  out.set_window_end(place.window_end);
+  out.set_first_window(place.first_window);
+}
+
+// Prefix, header, padding.
+std::string HeaderBytes(const v1::FrameHeader& header) {
+  const size_t header_bytes = header.ByteSizeLong();
+  const size_t unpadded = kFramePrefixBytes + header_bytes;
+  std::string out(unpadded + FramePadding(unpadded), '\0');
+  std::memcpy(out.data(), kFrameMagic, sizeof(kFrameMagic));
+  const auto length = static_cast<uint32_t>(header_bytes);
+  std::memcpy(out.data() + sizeof(kFrameMagic), &length, sizeof(length));
+  header.SerializeToArray(out.data() + kFramePrefixBytes, static_cast<int>(header_bytes));
+  return out;
+}
+
 // Builds one frame's payload and header.
 class FrameBuilder {
  public:
@@ -270,19 +291,14 @@ class FrameBuilder {
     header_->set_batched(meta.batched);
     header_->set_payload_bytes(payload_bytes_);
     header_->set_lease_floor(meta.lease_floor);
+    if (meta.place) SetPlace(*meta.place, *header_->mutable_ordered());
     const size_t header_bytes = header_->ByteSizeLong();
     if (header_bytes > kMaxFrameHeaderBytes) {
       return OutOfRange(
           "a frame of {} rows needs a header of {} bytes, more than {}; send fewer rows a frame",
           end_ - begin_, header_bytes, kMaxFrameHeaderBytes);
     }
-    const size_t unpadded = kFramePrefixBytes + header_bytes;
-    frame_.header.assign(unpadded + FramePadding(unpadded), '\0');
-    std::memcpy(frame_.header.data(), kFrameMagic, sizeof(kFrameMagic));
-    const auto length = static_cast<uint32_t>(header_bytes);
-    std::memcpy(frame_.header.data() + sizeof(kFrameMagic), &length, sizeof(length));
-    header_->SerializeToArray(frame_.header.data() + kFramePrefixBytes,
-                              static_cast<int>(header_bytes));
+    frame_.header = HeaderBytes(*header_);
     frame_.bytes = frame_.header.size() + payload_bytes_;
     if (frame_.bytes > max_bytes) return TooLarge(frame_.bytes, max_bytes);
     frame_.owners = {block_.arena_ptr(), std::move(scratch_)};
@@ -314,6 +330,21 @@ absl::StatusOr<Frame> WriteFrame(const Block& block, size_t begin, size_t end,
 
 absl::StatusOr<Frame> WriteFrame(const Block& block, const FrameMeta& meta, size_t max_bytes) {
   return WriteFrame(block, 0, block.rows(), meta, max_bytes);
+}
+
+Frame WriteWindowEnd(const FrameMeta& meta) {
+  v1::FrameHeader header;
+  header.set_task(meta.task);
+  header.set_sequence(meta.sequence);
+  header.set_epoch(meta.epoch);
+  header.set_batched(meta.batched);
+  if (meta.place) SetPlace(*meta.place, *header.mutable_ordered());
+  header.mutable_ordered()->set_window_end(true);
+  Frame frame;
+  frame.header = HeaderBytes(header);
+  frame.bytes = frame.header.size();
+  frame.whole_columns = true;
+  return frame;
 }
 
 size_t FrameEnd(const Block& block, size_t begin, size_t target_bytes) {

@@ -21,6 +21,7 @@ struct FrameMeta {
   uint64_t epoch = 0;
   uint64_t lease_floor = 0;
   bool batched = false;  // rows are batches
+  std::optional<PiecePlace> place = std::nullopt;
 };
 
 // Rows [begin, end) of `block` as one frame. OUT_OF_RANGE names the largest field when the frame
@@ -31,6 +32,9 @@ absl::StatusOr<Frame> WriteFrame(const Block& block, size_t begin, size_t end,
 // All rows.
 absl::StatusOr<Frame> WriteFrame(const Block& block, const FrameMeta& meta,
                                  size_t max_bytes = kDefaultMaxFrameBytes);
+
+// A frame without rows, which only says that its window ends here.
+Frame WriteWindowEnd(const FrameMeta& meta);
 
 // Where to cut a block of single records into frames: the end of the longest run of rows from
 // `begin` with at most `target_bytes` in their cells and with one rank per field; always at least

@@ -1,5 +1,4 @@
 // Shares a task's finished blocks out over the client streams that have credit, in turn.
-// Thread-safe: streams come and go on transport threads, the send loop pumps.
 //
 // A block is taken from the task only when a stream can take it, so back-pressure reaches the
 // engine, and a block is never lost between the two.
@@ -11,27 +10,20 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "pipeline/engine/output_queue.h"
-#include "transport/frame_stream.h"
+#include "worker/frame_router.h"
 
 namespace headrace {
 
-class OutputRouter {
+class OutputRouter final : public FrameRouter {
  public:
-  OutputRouter(uint64_t task, uint64_t epoch) : task_(task), epoch_(epoch) {}
+  OutputRouter(uint64_t task, uint64_t epoch, bool batched)
+      : task_(task), epoch_(epoch), batched_(batched) {}
 
-  void SetBatched(bool batched) { batched_ = batched; }
-
-  void Add(std::shared_ptr<FrameStream> stream);
-  void Remove(const FrameStream* stream);
-  // Ends every stream with OK, once the frames it was given are sent.
-  void FinishAll();
-
-  // Moves blocks while there are some and a stream is ready. An error is a frame that cannot be
-  // made (too large: it names the limit).
-  absl::Status Pump(OutputQueue& output);
+  void Add(std::shared_ptr<FrameStream> stream) override;
+  void Remove(const FrameStream* stream) override;
+  void FinishAll() override;
+  absl::Status Pump(OutputQueue& output) override;
 
  private:
   struct Line {
@@ -43,7 +35,7 @@ class OutputRouter {
 
   const uint64_t task_;
   const uint64_t epoch_;
-  bool batched_ = false;
+  const bool batched_;
   absl::Mutex mutex_;
   std::vector<Line> lines_ ABSL_GUARDED_BY(mutex_);
   std::optional<Block> held_ ABSL_GUARDED_BY(mutex_);  // its stream closed before it took it

@@ -1,5 +1,6 @@
 #include "worker/task_factory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/status.h"
@@ -7,17 +8,32 @@
 #include "pipeline/formats/dataset/dataset.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/passes/optimize.h"
+#include "pipeline/ordering/ordering.h"
 
 namespace headrace {
 namespace {
 
+constexpr uint64_t kLeastLaneBytes = 1 << 20;
+
 uint64_t Bytes(ByteCount count) { return static_cast<uint64_t>(count.value); }
+
+// A job's lanes share what one task of it would have: this worker may run all of them.
+void ShareOut(uint64_t lanes, TaskOptions& options) {
+  options.mark_windows = true;
+  options.weight /= static_cast<double>(lanes);
+  options.open_splits = 2;
+  options.read_bytes = std::max<uint64_t>(kLeastLaneBytes, options.read_bytes / lanes);
+  options.stage_bytes = std::max<uint64_t>(kLeastLaneBytes, options.stage_bytes / lanes);
+  options.output.max_bytes = std::max<uint64_t>(kLeastLaneBytes, options.output.max_bytes / lanes);
+}
 
 }  // namespace
 
 absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
                                                     TaskCallbacks callbacks) const {
-  const v1::PipelineDef& pipeline = def.pipeline();
+  const uint64_t lanes = std::max(1u, def.ordered().lanes());
+  const v1::PipelineDef pipeline =
+      def.has_ordered() ? LaneForm(def.pipeline(), static_cast<uint32_t>(lanes)) : def.pipeline();
   HR_ASSIGN_OR_RETURN(const FormatSpec* format_spec,
                       FormatOf(pipeline.source(), deps_.catalog->formats));
   TaskDeps deps;
@@ -48,6 +64,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   options.output.max_bytes = Bytes(config_.output_bytes);
   options.max_element_bytes = Bytes(config_.max_element_bytes);
   options.max_record_bytes = Bytes(config_.max_record_bytes);
+  if (def.has_ordered()) ShareOut(lanes, options);
   HR_ASSIGN_OR_RETURN(made.task, Task::Create(std::move(deps), options, std::move(callbacks)));
   return made;
 }

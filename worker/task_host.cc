@@ -4,14 +4,12 @@
 
 #include "common/logging/logging.h"
 #include "common/status.h"
+#include "worker/output_router.h"
 
 namespace headrace {
 
 TaskHost::TaskHost(const v1::TaskDef& def, uint64_t worker, TaskWakers wakers)
-    : def_(def),
-      wakers_(std::move(wakers)),
-      router_(def.task(), def.epoch()),
-      puller_(worker, def.task()) {}
+    : def_(def), wakers_(std::move(wakers)), puller_(worker, def.task()) {}
 
 absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& def, uint64_t worker,
                                                            const TaskFactory& factory,
@@ -23,7 +21,13 @@ absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& de
   callbacks.on_report = host->wakers_.beat;
   callbacks.on_failed = host->wakers_.beat;
   HR_ASSIGN_OR_RETURN(TaskFactory::Made made, factory.Make(def, std::move(callbacks)));
-  host->router_.SetBatched(made.batched);
+  if (def.has_ordered()) {
+    auto router = std::make_unique<OrderedRouter>(def.task(), def.epoch(), def.ordered());
+    host->ordered_ = router.get();
+    host->router_ = std::move(router);
+  } else {
+    host->router_ = std::make_unique<OutputRouter>(def.task(), def.epoch(), made.batched);
+  }
   host->task_ = std::move(made.task);
   return host;
 }
@@ -31,7 +35,7 @@ absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& de
 TaskHost::~TaskHost() {
   // The engine first: its callbacks use this object.
   task_.reset();
-  router_.FinishAll();
+  if (router_) router_->FinishAll();
 }
 
 bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout) {
@@ -52,14 +56,25 @@ bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Dur
     }
     answer = puller_.OnReply(request->request_number(), *reply);
   }
-  for (const v1::Lease& lease : answer.leases) {
+  AddLeases(answer.leases);
+  if (answer.flush && ordered_ == nullptr) task_->NoMoreLeases();
+  return !answer.flush && task_->LeasesWanted() > 0;
+}
+
+void TaskHost::AddLeases(const std::vector<v1::Lease>& leases) {
+  for (const v1::Lease& lease : leases) {
+    if (ordered_ != nullptr && !in_window_) {
+      ordered_->BeginWindow(lease.window());
+      wakers_.send();  // `take: 0` has its end before it has a lease
+    }
+    in_window_ = !lease.ends_window();
     if (absl::Status status = task_->AddLease(lease); !status.ok()) {
       absl::MutexLock lock(&error_mutex_);
       error_.Update(status);
     }
+    // Steps let go of what they hold at a window's end, and there alone.
+    if (ordered_ != nullptr && lease.ends_window()) task_->NoMoreLeases();
   }
-  if (answer.flush) task_->NoMoreLeases();
-  return !answer.flush && task_->LeasesWanted() > 0;
 }
 
 void TaskHost::WakeLeases() {
@@ -71,7 +86,7 @@ void TaskHost::WakeLeases() {
 }
 
 void TaskHost::Pump() {
-  const absl::Status status = router_.Pump(task_->output());
+  const absl::Status status = router_->Pump(task_->output());
   if (status.ok()) return;
   {
     absl::MutexLock lock(&error_mutex_);
@@ -81,11 +96,11 @@ void TaskHost::Pump() {
 }
 
 void TaskHost::AddStream(std::shared_ptr<FrameStream> stream) {
-  router_.Add(std::move(stream));
+  router_->Add(std::move(stream));
   wakers_.send();
 }
 
-void TaskHost::RemoveStream(const FrameStream* stream) { router_.Remove(stream); }
+void TaskHost::RemoveStream(const FrameStream* stream) { router_->Remove(stream); }
 
 void TaskHost::Collect(ReportLog& log) {
   for (v1::SplitReport& report : task_->TakeReports()) {

@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "rpc/dispatcher_client.h"
 #include "worker/lease_puller.h"
-#include "worker/output_router.h"
+#include "worker/ordered_router.h"
 #include "worker/report_log.h"
 #include "worker/task_factory.h"
 
@@ -61,14 +61,17 @@ class TaskHost {
 
  private:
   TaskHost(const v1::TaskDef& def, uint64_t worker, TaskWakers wakers);
+  void AddLeases(const std::vector<v1::Lease>& leases);
 
   const v1::TaskDef def_;
   const TaskWakers wakers_;
   std::unique_ptr<Task> task_;
-  OutputRouter router_;
+  std::unique_ptr<FrameRouter> router_;
+  OrderedRouter* ordered_ = nullptr;  // router_, of an ordered lane
 
   absl::Mutex lease_mutex_;
   LeasePuller puller_ ABSL_GUARDED_BY(lease_mutex_);
+  bool in_window_ = false;  // of the lease loop
 
   absl::Mutex error_mutex_;
   absl::Status error_ ABSL_GUARDED_BY(error_mutex_);  // of streams and leases

@@ -63,6 +63,10 @@ class RunCommand final : public Command {
            "how records are shared out over workers: " + ShardingWords())
         ->type_name("POLICY")
         ->default_str("dynamic");
+    app.add_option("--ordering", ordering_,
+                   "free, or deterministic: the same batches in the same order on any workers")
+        ->check(CLI::IsMember({"free", "deterministic"}))
+        ->capture_default_str();
     app.add_option("--rank", options_.rank, "which rank of the job this is");
     app.add_option("--world-size", world_size_, "how many ranks there are");
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")
@@ -91,6 +95,9 @@ class RunCommand final : public Command {
     HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_, client_options_));
     options_.job_options.set_sharding(sharding_);
     options_.job_options.set_world_size(world_size_);
+    if (ordering_ == "deterministic") {
+      options_.job_options.set_ordering(v1::ORDERING_DETERMINISTIC);
+    }
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, client_->Stream(def, options_));
     report_.pipeline = def.name().empty() ? path_ : def.name();
     report_.job = loader->job_name();
@@ -230,6 +237,7 @@ class RunCommand final : public Command {
   size_t workers_ = 0;
   int epochs_ = 1;
   v1::Sharding sharding_ = v1::SHARDING_DYNAMIC;
+  std::string ordering_ = "free";
   uint32_t world_size_ = 1;
   ClientOptions client_options_;
   StreamOptions options_;

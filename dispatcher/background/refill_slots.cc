@@ -4,7 +4,10 @@
 namespace headrace::dispatch {
 
 void RefillSlots(OpContext& context) {
-  for (const auto& [id, job] : context.state().jobs().all()) AssignTasks(context, id);
+  for (const auto& [id, job] : context.state().jobs().all()) {
+    AssignTasks(context, id);
+    MoveLanes(context, id);
+  }
 }
 
 }  // namespace headrace::dispatch

@@ -16,6 +16,33 @@ Lane::Lane(v1::LaneDef def, std::shared_ptr<const std::vector<uint32_t>> splits,
   // Identity holds the pass in 32 bits.
   passes = std::min<uint64_t>(passes, std::numeric_limits<uint32_t>::max());
   end_ = split_count_ * passes;  // both below 2^32
+  if (!ordered()) return;
+  window_ = def_.ordered().window();
+  const uint64_t first = def_.ordered().first_window();
+  base_ = window_ == 0 ? (first == 0 ? 0 : end_)
+                       : (first > end_ / window_ ? end_ : std::min(end_, first * window_));
+  cursor_ = done_to_ = base_;
+}
+
+uint64_t Lane::WindowEnd(uint64_t position) const {
+  return window_ == 0 ? end_ : std::min(end_, (position / window_ + 1) * window_);
+}
+
+void Lane::DropDoneWindows(bool complete) {
+  while (done_to_ < cursor_) {
+    const SplitPass item = At(done_to_);
+    if (!done_.contains(item) && !(complete && Find(item)->Complete())) break;
+    ++done_to_;
+  }
+  while (base_ < done_to_) {
+    const uint64_t end = WindowEnd(base_);
+    if (end > done_to_ || WindowOf(base_) >= passed_) return;
+    for (; base_ < end; ++base_) {
+      const SplitPass item = At(base_);
+      if (done_.erase(item) == 0) ++retired_;
+      ledgers_.erase(item);
+    }
+  }
 }
 
 SplitPass Lane::At(uint64_t position) const {
@@ -78,6 +105,10 @@ void Lane::GiveBack(const std::vector<SplitPass>& items) {
 void Lane::Retire(SplitPass item) {
   --leased_;
   ++retired_;
+  if (ordered()) {
+    done_.insert(item);
+    return DropDoneWindows(/*complete=*/false);
+  }
   // A replay leaves out at its end what is done, so a single task's lane remembers it.
   if (!single_task_) ledgers_.erase(item);
 }
@@ -88,11 +119,19 @@ void Lane::GiveUp(SplitPass item) {
 }
 
 void Lane::Rewind() {
-  cursor_ = 0;
+  if (ordered()) DropDoneWindows(/*complete=*/true);
+  cursor_ = done_to_ = base_;
   leased_ = 0;
-  retired_ = 0;
+  retired_ = ordered() ? retired_ - done_.size() : 0;
+  done_.clear();
   returned_.clear();
   for (auto& [item, ledger] : ledgers_) ledger.Reopen();
+}
+
+void Lane::Pass(uint64_t window) {
+  if (!ordered() || window <= passed_) return;
+  passed_ = window;
+  DropDoneWindows(/*complete=*/false);
 }
 
 void Lane::Close() {
@@ -140,6 +179,10 @@ void Lane::Keep(v1::KeptLane& kept) const {
   for (const SplitPass& item : restored) {
     kept.add_restored(uint64_t{item.split} << 32 | item.pass);
   }
+  kept.set_base(base_);
+  std::vector<SplitPass> done(done_.begin(), done_.end());
+  std::ranges::sort(done);
+  for (const SplitPass& item : done) kept.add_done(uint64_t{item.split} << 32 | item.pass);
   kept.set_leased(leased_);
   kept.set_retired(retired_);
   kept.set_task(task.value);
@@ -173,6 +216,11 @@ absl::Status Lane::Reload(const v1::KeptLane& kept) {
   restored_.clear();
   for (const uint64_t item : kept.restored()) {
     restored_.insert({static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)});
+  }
+  base_ = done_to_ = kept.base();
+  done_.clear();
+  for (const uint64_t item : kept.done()) {
+    done_.insert({static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)});
   }
   leased_ = kept.leased();
   retired_ = kept.retired();

@@ -52,8 +52,8 @@ class Lane {
   void Retire(SplitPass item);
   // Nothing more of it will be leased; it was leased.
   void GiveUp(SplitPass item);
-  // Single-task lanes: start again from the first split, keeping what is done (and where it was
-  // closed).
+  // Single-task lanes start again from the first split, ordered ones from the first window of which
+  // something is still to come; what is done is kept (and where it was closed).
   void Rewind();
   // Whatever was never leased is settled (`take` was satisfied).
   void Close();
@@ -71,6 +71,18 @@ class Lane {
   // Marks elements as done, of the records that count in this lane. Returns how many were not.
   // Nothing for a split that Find() does not find.
   uint64_t Cover(SplitPass item, const v1::Run& run);
+  // Ordered lanes: places in the list, as leases name them. Where the next lease lies:
+  uint64_t cursor() const { return cursor_; }
+  uint64_t WindowOf(uint64_t position) const { return window_ == 0 ? 0 : position / window_; }
+  bool EndsWindow(uint64_t position) const { return position + 1 == WindowEnd(position); }
+  // Every rank has all frames of the windows before `window`: they need not be made again. Only a
+  // rank's own word counts: rows that were left over tell all ranks where batches are cut, and are
+  // delivered by some.
+  void Pass(uint64_t window);
+  uint64_t windows() const { return end_ == 0 ? 0 : WindowOf(end_ - 1) + 1; }
+  // The first window of which something may still be made.
+  uint64_t first_window() const { return base_ == end_ ? windows() : WindowOf(base_); }
+
   // Records of a split of `records` records that count in this lane.
   uint64_t Own(uint64_t split, uint64_t records) const;
 
@@ -78,7 +90,7 @@ class Lane {
   uint64_t pending() const { return returned_.size() + (end_ - cursor_) - restored_.size(); }
   uint64_t leased() const { return leased_; }
   uint64_t retired() const { return retired_; }
-  bool Done() const { return !has_pending() && leased_ == 0; }
+  bool Done() const { return !has_pending() && leased_ == 0 && (!ordered() || base_ == end_); }
 
   // For snapshots: all but the ledgers, and those, in order. A lane that was made alike becomes
   // the same by Reload and ReloadLedger; INVALID_ARGUMENT when they do not fit it.
@@ -94,6 +106,11 @@ class Lane {
 
  private:
   SplitPass At(uint64_t position) const;
+  bool ordered() const { return def_.has_ordered(); }
+  uint64_t WindowEnd(uint64_t position) const;
+  // Forgets the windows in front that are done and that every rank is past. `complete`: also splits
+  // that are, and not retired.
+  void DropDoneWindows(bool complete);
 
   v1::LaneDef def_;
   std::shared_ptr<const std::vector<uint32_t>> splits_;
@@ -106,6 +123,13 @@ class Lane {
   uint64_t leased_ = 0;
   uint64_t retired_ = 0;
   absl::flat_hash_map<SplitPass, SplitLedger> ledgers_;
+  // Ordered lanes. A window is made again as a whole, so its ledgers stay until all of it is
+  // retired.
+  uint64_t window_ = 0;                  // splits; 0: one window
+  uint64_t passed_ = 0;                  // every rank is past the windows before this one
+  uint64_t base_ = 0;                    // where the first window begins that is not done
+  uint64_t done_to_ = 0;                 // all of [base_, done_to_) is retired
+  absl::flat_hash_set<SplitPass> done_;  // retired, of the windows from base_ on
 };
 
 }  // namespace headrace::dispatch

@@ -16,13 +16,18 @@ namespace {
 // The order matters: a confirmation says that no more deliveries will come, so those of the same
 // message count first.
 void TakeReport(OpContext& context, const Epoch& epoch, const v1::ClientBeatRequest& request) {
-  if (request.delivered_size() != 0) {
-    v1::Event event;
-    v1::RunsDelivered& delivered = *event.mutable_runs_delivered();
+  v1::Event runs;
+  v1::RunsDelivered& delivered = *runs.mutable_runs_delivered();
+  const uint32_t rank = context.state().clients().Find(ClientId(request.client()))->rank;
+  for (const v1::TaskRuns& dropped : request.dropped()) {
+    // Windows that the rank is past are told by each beat.
+    if (dropped.task() != 0 || !epoch.HasPassed(rank, dropped)) *delivered.add_dropped() = dropped;
+  }
+  if (request.delivered_size() + delivered.dropped_size() != 0) {
     delivered.set_client(request.client());
     delivered.set_epoch(request.epoch());
     *delivered.mutable_delivered() = request.delivered();
-    context.changes.Make(std::move(event));
+    context.changes.Make(std::move(runs));
   }
   v1::Event event;
   v1::FenceConfirmed& confirmed = *event.mutable_fence_confirmed();
@@ -78,6 +83,9 @@ void FillRunning(OpContext& context, const Job& job, const v1::ClientBeatRequest
     reply.set_steps_hold(StepsHold(epoch));
   }
   FillNeeds(epoch, request, reply);
+  for (const Lane& lane : epoch.lanes()) {
+    if (lane.def().has_ordered()) reply.add_lane_first_windows(lane.first_window());
+  }
   reply.set_waiting(WaitingReason(context, job));
 }
 
@@ -88,6 +96,7 @@ absl::StatusOr<v1::ClientBeatReply> ClientBeat(OpContext& context,
   RunBudget budget(context.config.limits);
   for (const v1::TaskRuns& runs : request.delivered())
     HR_RETURN_IF_ERROR(budget.Check(runs.runs()));
+  for (const v1::TaskRuns& runs : request.dropped()) HR_RETURN_IF_ERROR(budget.Check(runs.runs()));
   v1::ClientBeatReply reply;
   const ClientId id(request.client());
   const Job* job = context.state().JobOf(id);
@@ -150,6 +159,7 @@ void AppendTasks(const State& state, const Epoch& epoch,
     address->set_task(id.value);
     address->set_worker(worker->id.value);
     address->set_address(worker->address);
+    address->set_lane(task.lane);
     for (const std::string& transport : worker->transports) address->add_transports(transport);
   }
 }

@@ -102,6 +102,24 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
     return fmt::format("static_slots is {} here, {} there", here.static_slots(),
                        there.static_slots());
   }
+  const auto ordering = [](const v1::JobOptions& o) {
+    return o.ordering() == v1::ORDERING_DETERMINISTIC ? "deterministic" : "free";
+  };
+  if (std::string_view(ordering(here)) != ordering(there)) {
+    return fmt::format("ordering is {} here, {} there", ordering(here), ordering(there));
+  }
+  // Workers cut batches for so many ranks.
+  if (here.ordering() == v1::ORDERING_DETERMINISTIC && here.world_size() != there.world_size()) {
+    return fmt::format("world_size is {} here, {} there", here.world_size(), there.world_size());
+  }
+  if (here.ordered_lanes() != there.ordered_lanes()) {
+    return fmt::format("ordered_lanes is {} here, {} there", here.ordered_lanes(),
+                       there.ordered_lanes());
+  }
+  if (here.ordered_window_bytes() != there.ordered_window_bytes()) {
+    return fmt::format("ordered_window_bytes is {} here, {} there", here.ordered_window_bytes(),
+                       there.ordered_window_bytes());
+  }
   if (here.target_split_bytes() != there.target_split_bytes()) {
     return fmt::format("target_split_bytes is {} here, {} there", here.target_split_bytes(),
                        there.target_split_bytes());

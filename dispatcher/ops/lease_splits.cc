@@ -26,6 +26,8 @@ void Grant(OpContext& context, const Task& task, uint64_t request_number,
   granted.set_request_number(request_number);
   granted.set_exhausted(items.empty());
   granted.set_first_number(context.state().next_lease().value);
+  const Lane& lane = context.state().JobOf(task.id)->epoch->lanes()[task.lane];
+  if (lane.def().has_ordered()) granted.set_first_position(lane.cursor());
   granted.mutable_splits()->Reserve(static_cast<int>(items.size()));
   for (const SplitPass& item : items) granted.add_splits(item.split);
   if (std::ranges::any_of(items, [](const SplitPass& item) { return item.pass != 0; })) {
@@ -42,7 +44,13 @@ void FillAnswer(const Job& job, const Task& task, v1::LeaseSplitsReply& reply) {
     out->set_number(number.value);
     *out->mutable_split() = job.dataset->splits[lease->item.split];
     out->set_pass(lease->item.pass);
-    const SplitLedger* ledger = job.epoch->lanes()[lease->lane].Find(lease->item);
+    const Lane& lane = job.epoch->lanes()[lease->lane];
+    if (lane.def().has_ordered()) {  // made as a whole, whatever is done of it
+      out->set_window(lane.WindowOf(lease->position));
+      out->set_ends_window(lane.EndsWindow(lease->position));
+      continue;
+    }
+    const SplitLedger* ledger = lane.Find(lease->item);
     if (ledger != nullptr && !ledger->untouched()) {
       ledger->AppendSkip(lease->item.split, lease->item.pass, out->mutable_skip());
     }

@@ -1,4 +1,5 @@
 // OpenJob: creates a job or joins the running one of that name. Idempotent by client_uid.
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -10,6 +11,60 @@
 
 namespace headrace::dispatch {
 namespace {
+
+// A lane costs a task on a worker and a stream on each client.
+constexpr uint32_t kMostOrderedLanes = 4096;
+
+// The plan, and the schema of one rank's part of a batch.
+void AddOrdered(const Job& job, v1::OpenJobReply& reply) {
+  *reply.mutable_ordered() = *job.dataset->ordered;
+  const int64_t ranks = std::max(1u, job.options.world_size());
+  for (v1::FieldDef& field : *reply.mutable_schema()->mutable_fields()) {
+    if (field.dims_size() != 0 && field.dims(0) > 0) field.set_dims(0, field.dims(0) / ranks);
+  }
+}
+
+absl::Status CheckRank(const v1::OpenJobRequest& request) {
+  const uint32_t ranks = std::max(1u, request.options().world_size());
+  if (request.options().ordering() != v1::ORDERING_DETERMINISTIC || request.rank() < ranks) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("rank {} of {}: ranks count from 0; set world_size to how many there are",
+                         request.rank(), ranks);
+}
+
+absl::Status CheckOrdered(const v1::JobOptions& options, const ResolvedPipeline& resolved) {
+  if (options.ordering() != v1::ORDERING_DETERMINISTIC) return absl::OkStatus();
+  HR_RETURN_IF_ERROR(resolved.ordered.status());
+  if (options.sharding() != v1::SHARDING_UNSPECIFIED &&
+      options.sharding() != v1::SHARDING_DYNAMIC) {
+    return InvalidArgument(
+        "ordering deterministic deals the splits out itself: leave sharding at dynamic, not {}",
+        ShardingName(options.sharding()));
+  }
+  if (options.visitation() != v1::VISITATION_UNSPECIFIED &&
+      options.visitation() != v1::VISITATION_EXACTLY_ONCE) {
+    return InvalidArgument(
+        "ordering deterministic delivers each record exactly once: leave visitation at "
+        "exactly_once");
+  }
+  if (options.uneven() != v1::UNEVEN_UNSPECIFIED && options.uneven() != v1::UNEVEN_FREE) {
+    return InvalidArgument(
+        "ordering deterministic gives all ranks the same number of batches by itself: leave uneven "
+        "at free");
+  }
+  const uint64_t ranks = std::max(1u, options.world_size());
+  if (resolved.ordered->batch_rows() % ranks != 0) {
+    return InvalidArgument(
+        "ordering deterministic cuts each global batch into equal parts: a batch of {} rows does "
+        "not divide among {} ranks",
+        resolved.ordered->batch_rows(), ranks);
+  }
+  if (options.ordered_lanes() > kMostOrderedLanes) {
+    return OutOfRange("ordered_lanes is {}, over {}", options.ordered_lanes(), kMostOrderedLanes);
+  }
+  return absl::OkStatus();
+}
 
 v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId client) {
   v1::OpenJobReply reply;
@@ -23,6 +78,7 @@ v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId cli
     reply.set_batched(job.dataset->batched);
     reply.set_splits(job.dataset->splits.size());
     reply.set_dataset_version(job.dataset->version);
+    if (job.dataset->ordered.has_value()) AddOrdered(job, reply);
   }
   reply.set_incarnation(job.incarnation);
   reply.set_cluster(context.state().cluster());
@@ -81,6 +137,9 @@ void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::s
   // Never the same again, also when a dispatcher without memory counts jobs from 1: the uid is
   // random.
   opened.set_incarnation(request.client_uid() ^ 0x9E3779B97F4A7C15ull ^ opened.job());
+  if (request.options().ordering() == v1::ORDERING_DETERMINISTIC) {
+    *opened.mutable_ordered() = *resolved.ordered;
+  }
   context.changes.Make(std::move(event));
 }
 
@@ -98,6 +157,7 @@ SplitPieces PiecesOf(const SplitList& splits) {
 absl::StatusOr<std::optional<v1::OpenJobReply>> OpenKnownJob(OpContext& context,
                                                              const v1::OpenJobRequest& request) {
   if (request.client_uid() == 0) return InvalidArgument("client_uid is missing");
+  HR_RETURN_IF_ERROR(CheckRank(request));
   if (const Client* client = context.state().clients().FindByUid(request.client_uid())) {
     const Job* job = context.state().jobs().Find(client->job);
     if (request.job_name().empty() || request.job_name() == job->name) {
@@ -161,6 +221,7 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
     return InvalidArgument(
         "sharding static_hint: the 'shard' step must come before the step that makes batches");
   }
+  HR_RETURN_IF_ERROR(CheckOrdered(request.options(), resolved));
   JobData shape;
   shape.single_task = resolved.single_task;
   shape.shard_hint = resolved.shard_hint;

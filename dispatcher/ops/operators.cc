@@ -94,7 +94,8 @@ void FillJob(OpContext& context, const Job& job, v1::JobStatus& status) {
   status.set_name(job.name);
   status.set_state(StateOf(context, job));
   status.set_pipeline(job.pipeline.name());
-  status.set_sharding(std::string(ShardingName(job.options.sharding())));
+  const bool ordered = job.options.ordering() == v1::ORDERING_DETERMINISTIC;
+  status.set_sharding(ordered ? "ordered" : std::string(ShardingName(job.options.sharding())));
   status.set_epoch(job.next_epoch == 0 ? 0 : job.next_epoch - 1);
   status.set_splits(job.dataset == nullptr ? 0 : job.dataset->splits.size());
   status.set_delivered(job.past.delivered);

@@ -1,12 +1,14 @@
 #include "dispatcher/ops/progress.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "common/logging/logging.h"
 #include "common/status.h"
 #include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
+#include "fmt/ranges.h"
 
 namespace headrace::dispatch {
 namespace {
@@ -43,9 +45,23 @@ void AssignTasks(OpContext& context, JobId id) {
     assigned.set_epoch(epoch.number());
     assigned.set_worker(placement.worker.value);
     assigned.set_lane(placement.lane);
-    assigned.set_replay(job->dataset->single_task && (!epoch.tasks().empty() || epoch.restored()));
+    // An ordered lane's window is always made as a whole: what is done of it is not left out.
+    assigned.set_replay(epoch.ordered() || (job->dataset->single_task &&
+                                            (!epoch.tasks().empty() || epoch.restored())));
     context.changes.Make(std::move(event));
   }
+}
+
+void MoveLanes(OpContext& context, JobId id) {
+  const Job* job = context.state().jobs().Find(id);
+  if (job == nullptr || !job->epoch.has_value() || !job->epoch->ordered()) return;
+  const Epoch& epoch = *job->epoch;
+  const auto unplaced = [](const Lane& lane) { return !lane.task && !lane.Done(); };
+  if (epoch.readers().empty() || std::ranges::any_of(epoch.lanes(), unplaced)) return;
+  const std::vector<TaskId> moved = LanesToMove(epoch, Candidates(context, epoch));
+  if (moved.empty()) return;
+  FenceTasks(context, *job, moved, v1::FENCE_CAUSE_MOVED, "lanes move to workers that have fewer");
+  AssignTasks(context, id);
 }
 
 void FinishEpochIfComplete(OpContext& context, JobId id) {
@@ -83,15 +99,17 @@ void FenceTasks(OpContext& context, const Job& job, const std::vector<TaskId>& t
   if (fenced.tasks().empty()) return;
   fenced.set_cause(cause);
   fenced.set_reason(std::move(reason));
-  // At least once: frames of the old leases may be handed over while the new ones run.
-  if (job.options.visitation() != v1::VISITATION_AT_LEAST_ONCE) {
+  // At least once: frames of the old leases may be handed over while the new ones run. Ordered: the
+  // next task's frames are the same, and clients know them by their places.
+  if (job.options.visitation() != v1::VISITATION_AT_LEAST_ONCE && !epoch.ordered()) {
     for (const ClientId client : epoch.readers()) fenced.add_awaited(client.value);
   }
   // At most once: what may have been handed over unseen is not made again. A replay of counting
   // steps needs the whole lane, so their pipelines keep exactly once for lost workers.
   const bool worker_side = cause != v1::FENCE_CAUSE_CLIENT_GONE && cause != v1::FENCE_CAUSE_DRAINED;
   fenced.set_give_up(job.options.visitation() == v1::VISITATION_AT_MOST_ONCE &&
-                     !job.dataset->single_task && (worker_side || unreported_client));
+                     !job.dataset->single_task && !epoch.ordered() &&
+                     (worker_side || unreported_client));
   context.changes.Make(std::move(event));
 }
 
@@ -127,6 +145,9 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
   if (!reads) return;
   FinishEpochIfComplete(context, id);
   if (!job->epoch.has_value()) return;
+  // Other ranks have their own parts of an ordered epoch; one that comes in its place finds what it
+  // lacks by itself.
+  if (job->epoch->ordered()) return;
   if (lost) {
     LogWarning(
         "job '{}': client {} was lost; its share goes to others, and what it was handed "
@@ -175,6 +196,23 @@ std::string ReplacedMessage(const Job& job) {
       job.name);
 }
 
+namespace {
+
+// An ordered batch leaves a worker when every rank has taken its part of it.
+std::string MissingRanks(const State& state, const Job& job) {
+  const uint32_t ranks = std::max(1u, job.options.world_size());
+  std::set<uint32_t> missing;
+  for (uint32_t rank = 0; rank < ranks; ++rank) missing.insert(rank);
+  for (const ClientId reader : job.epoch->readers()) {
+    if (const Client* client = state.clients().Find(reader)) missing.erase(client->rank);
+  }
+  if (missing.empty()) return "";
+  return fmt::format("waiting for rank {} of {}: an ordered epoch is read by all ranks",
+                     fmt::join(missing, ", "), ranks);
+}
+
+}  // namespace
+
 std::string WaitingReason(OpContext& context, const Job& job) {
   const State& state = context.state();
   if (!job.epoch.has_value()) return "";
@@ -183,7 +221,9 @@ std::string WaitingReason(OpContext& context, const Job& job) {
     if (std::string silent = SilentReason(context, job); !silent.empty()) return silent;
   }
   if (job.epoch->readers().empty()) return "waiting for clients: none reads the epoch";
-  if (job.epoch->active_tasks() != 0) return "";
+  if (job.epoch->active_tasks() != 0) {
+    return job.epoch->ordered() ? MissingRanks(state, job) : std::string();
+  }
   if (state.workers().live() == 0) return "waiting for workers: none is registered";
   if (state.workers().Ready().empty()) return "waiting for workers: all are draining";
   if (!job.epoch->fences().empty()) {

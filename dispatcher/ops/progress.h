@@ -12,6 +12,9 @@ namespace headrace::dispatch {
 // Gives tasks of the running epoch to workers that should have one, by the job's sharding policy.
 // Nothing while no client reads.
 void AssignTasks(OpContext& context, JobId job);
+// Ordered: takes lanes from workers that have more than others (workers came), for AssignTasks to
+// place anew.
+void MoveLanes(OpContext& context, JobId job);
 // Ends the running epoch when nothing of it is still to come.
 void FinishEpochIfComplete(OpContext& context, JobId job);
 // The job is over for all: code 0 when it simply finished.

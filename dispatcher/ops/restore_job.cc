@@ -62,6 +62,7 @@ void BeginNewLife(OpContext& context, const Job& job, const PendingRestore& rest
   restored.set_job(job.id.value);
   restored.set_epoch(position.epoch);
   *restored.mutable_delivered() = std::move(position.delivered);
+  if (position.ordered.has_value()) *restored.mutable_ordered() = *std::move(position.ordered);
   uint64_t incarnation = job.incarnation;
   for (const auto& [number, reader] : restore.entries) {
     restored.add_clients(reader.client.value);
@@ -81,6 +82,7 @@ absl::StatusOr<v1::RestoreJobReply> Ready(const Job& job, uint32_t reader) {
   reply.set_incarnation(job.incarnation);
   reply.set_epoch(job.restored_epoch);
   if (job.restored == nullptr) return reply;  // the others are through with that epoch already
+  if (job.restored->has_ordered()) *reply.mutable_ordered() = job.restored->ordered();
   DeliveredSet all;
   HR_RETURN_IF_ERROR(all.Merge(job.restored->delivered()));
   *reply.mutable_carried() = all.EncodeShare(reader, job.members.size());

@@ -59,6 +59,11 @@ absl::Status CheckState(const Job& job, const SavedState& saved) {
   if (state.fingerprint() != job.fingerprint) {
     return refuse("another pipeline, or steps that another version of headrace made differently");
   }
+  if (job.dataset->ordered.has_value() != state.has_ordered()) {
+    return refuse(fmt::format("its ordering is {}, the job's {}",
+                              state.has_ordered() ? "deterministic" : "free",
+                              state.has_ordered() ? "free" : "deterministic"));
+  }
   const uint64_t splits = job.dataset->splits.size();
   if (saved.delivered.split_bound() > splits ||
       saved.delivered.pass_bound() > job.dataset->passes) {
@@ -102,6 +107,19 @@ absl::StatusOr<RestoredPosition> UniteStates(const PendingRestore& restore) {
     HR_RETURN_IF_ERROR(all.Merge(saved->state.delivered()));
   }
   position.delivered = all.Encode();
+  for (const auto& [reader, saved] : by_reader) {
+    const v1::LoaderState& state = saved->state;
+    if (!state.has_ordered()) continue;
+    if (!position.ordered.has_value()) position.ordered = state.ordered();
+    if (state.ordered().epoch() != position.ordered->epoch() ||
+        state.ordered().batch() != position.ordered->batch()) {
+      return InvalidArgument(
+          "an ordered epoch goes on at one batch: reader {} saved at batch {} of epoch {}, others "
+          "at batch {} of epoch {}; save all ranks after the same step",
+          reader, state.ordered().batch(), state.ordered().epoch(), position.ordered->batch(),
+          position.ordered->epoch());
+    }
+  }
   return position;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,6 +26,7 @@ absl::Status CheckState(const Job& job, const SavedState& saved);
 struct RestoredPosition {
   uint64_t epoch = 0;
   v1::DeliveredSet delivered;
+  std::optional<v1::OrderedPosition> ordered;  // the same of all
 };
 // INVALID_ARGUMENT when a reader's state is missing, or states are not of one checkpoint.
 absl::StatusOr<RestoredPosition> UniteStates(const PendingRestore& restore);

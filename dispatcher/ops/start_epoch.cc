@@ -30,7 +30,53 @@ absl::Status Abandon(OpContext& context, const Job& job, ClientId client, bool w
   return absl::OkStatus();
 }
 
-void Begin(OpContext& context, const Job& job, uint64_t number) {
+// Which window of a lane a reader needs first.
+uint64_t Needed(const v1::StartEpochRequest& request, int lane) {
+  return request.has_position() ? request.position().lanes(lane).window() : 0;
+}
+
+absl::Status CheckLanes(const Job& job, const v1::StartEpochRequest& request, size_t lanes) {
+  if (!request.has_position()) return absl::OkStatus();
+  if (!job.dataset->ordered.has_value()) {
+    return InvalidArgument("job '{}': only an ordered epoch is begun at a batch", job.name);
+  }
+  if (static_cast<size_t>(request.position().lanes_size()) == lanes) return absl::OkStatus();
+  return InvalidArgument(
+      "job '{}': the place to go on from has {} lanes, this job {}; it is of another dataset, or "
+      "ordered_lanes differs",
+      job.name, request.position().lanes_size(), lanes);
+}
+
+// A rank that begins anew in an epoch that runs: it must begin where the others did, and nothing
+// that it needs may have been given up.
+absl::Status CheckPlace(const Job& job, const Client& client,
+                        const v1::StartEpochRequest& request) {
+  const Epoch& epoch = *job.epoch;
+  HR_RETURN_IF_ERROR(CheckLanes(job, request, epoch.lanes().size()));
+  if (!epoch.ordered() || request.continues() || epoch.readers().contains(client.id)) {
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < epoch.lanes().size(); ++i) {
+    const Lane& lane = epoch.lanes()[i];
+    const uint64_t needed = Needed(request, static_cast<int>(i));
+    if (needed != lane.def().ordered().first_window()) {
+      return InvalidArgument(
+          "job '{}': epoch {} runs, and was begun at another batch than this rank's; give all "
+          "ranks the same state, and a job that was restored another name",
+          job.name, epoch.number());
+    }
+    if (needed < lane.first_window() && epoch.HasReported(client.rank)) {
+      return InvalidArgument(
+          "job '{}': rank {} has read on in epoch {} before, and an ordered epoch cannot go back; "
+          "go on from a state of all ranks under another job name, or begin the next epoch",
+          job.name, client.rank, epoch.number());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Begin(OpContext& context, const Job& job, uint64_t number,
+                   const v1::StartEpochRequest& request) {
   const uint32_t ready = static_cast<uint32_t>(context.state().workers().Ready().size());
   const uint32_t asked = job.options.static_slots();
   const auto policy = MakePolicy(job.options.sharding(), *job.dataset);
@@ -40,9 +86,14 @@ void Begin(OpContext& context, const Job& job, uint64_t number) {
   started.set_epoch(number);
   started.set_lane_per_worker(policy->lane_per_worker());
   for (v1::LaneDef& lane : policy->Lanes(*job.dataset, std::max(1u, asked != 0 ? asked : ready))) {
+    if (lane.has_ordered() && started.lanes_size() < request.position().lanes_size()) {
+      lane.mutable_ordered()->set_first_window(Needed(request, started.lanes_size()));
+    }
     *started.add_lanes() = std::move(lane);
   }
+  HR_RETURN_IF_ERROR(CheckLanes(job, request, static_cast<size_t>(started.lanes_size())));
   context.changes.Make(std::move(event));
+  return absl::OkStatus();
 }
 
 // Each rank has one reader: they are handed batches in step.
@@ -100,7 +151,11 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
   if (job.epoch.has_value() && job.epoch->number() < number) {
     HR_RETURN_IF_ERROR(Abandon(context, job, id, request.abandon_unfinished()));
   }
-  if (!job.epoch.has_value()) Begin(context, job, number);
+  if (!job.epoch.has_value()) {
+    HR_RETURN_IF_ERROR(Begin(context, job, number, request));
+  } else {
+    HR_RETURN_IF_ERROR(CheckPlace(job, *client, request));
+  }
   if (!job.epoch->readers().contains(id)) {
     if (IsUneven(job)) {
       HR_RETURN_IF_ERROR(CheckPlaces(context.state(), job, *client));
@@ -115,6 +170,9 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
   for (const TaskId task : job.epoch->FencedTasks()) reply.add_fenced_tasks(task.value);
   reply.set_tasks_version(job.epoch->tasks_version());
   AppendTasks(context.state(), *job.epoch, reply.mutable_tasks());
+  for (const Lane& lane : job.epoch->lanes()) {
+    if (lane.def().has_ordered()) reply.add_lane_windows(lane.windows());
+  }
   return reply;
 }
 

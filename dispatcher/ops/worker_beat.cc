@@ -43,8 +43,16 @@ void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef&
   // With a hint the pipeline itself drops other slots' records, where it says so.
   def.set_shard_by_record(lane.by_record() && job.options.sharding() != v1::SHARDING_STATIC_HINT);
   def.set_weight(job.options.weight() > 0 ? job.options.weight() : 1.0);
-  def.set_replay(task.replay);
   def.set_cluster(state.cluster());
+  if (lane.has_ordered()) {
+    v1::OrderedTask& ordered = *def.mutable_ordered();
+    ordered.set_lane(lane.ordered().lane());
+    ordered.set_lanes(lane.ordered().lanes());
+    ordered.set_ranks(std::max(1u, job.options.world_size()));
+    ordered.set_batch_rows(job.dataset->ordered->batch_rows());
+  } else {
+    def.set_replay(task.replay);
+  }
 }
 
 // start, stop and wake; true when the worker's tasks hold no open lease.
@@ -77,8 +85,9 @@ void CloseDrained(OpContext& context, WorkerId worker) {
     if (!job.epoch.has_value()) continue;
     std::vector<TaskId> done;
     for (const TaskId task : job.epoch->ActiveTasksOf(worker)) {
-      // Counting steps cannot be handed on half done: their successor replays.
-      if (job.epoch->FindTask(task)->leases.empty() || job.dataset->single_task) {
+      // Counting steps and windows cannot be handed on half done: their successor makes them again.
+      if (job.epoch->FindTask(task)->leases.empty() || job.dataset->single_task ||
+          job.epoch->ordered()) {
         done.push_back(task);
       }
     }

@@ -7,6 +7,7 @@ namespace headrace::dispatch {
 absl::Status ShardingPolicy::Check(const JobData&) const { return absl::OkStatus(); }
 
 std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const JobData& dataset) {
+  if (dataset.ordered.has_value()) return MakeOrderedPolicy();
   if (dataset.single_task) return MakeSingleTaskPolicy();
   switch (sharding) {
     case v1::SHARDING_OFF:

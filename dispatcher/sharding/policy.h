@@ -50,6 +50,11 @@ std::unique_ptr<ShardingPolicy> MakeStaticFileOrDataPolicy();
 std::unique_ptr<ShardingPolicy> MakeStaticHintPolicy();
 // Pipelines that count rows over the epoch, whatever the job asks for: one task at a time.
 std::unique_ptr<ShardingPolicy> MakeSingleTaskPolicy();
+// Ordering deterministic, whatever the pipeline counts.
+std::unique_ptr<ShardingPolicy> MakeOrderedPolicy();
+// Tasks of an ordered epoch to take from workers that have at least two more than another, when
+// every lane has one.
+std::vector<TaskId> LanesToMove(const Epoch& epoch, std::span<const Candidate> workers);
 
 // The policy of a job over `dataset`.
 std::unique_ptr<ShardingPolicy> MakePolicy(v1::Sharding sharding, const JobData& dataset);

@@ -1,9 +1,11 @@
 #include "dispatcher/state/epoch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "common/status.h"
+#include "pipeline/graph/random.h"
 
 namespace headrace::dispatch {
 namespace {
@@ -11,6 +13,8 @@ namespace {
 // Facts about retired splits that are kept for clients to hear of: those that are too slow for it
 // have splits read again after a restore.
 constexpr size_t kKeptNeeds = 1 << 18;
+// RandomKey.step of the order in which an epoch's splits are dealt: no step of a pipeline has it.
+constexpr uint32_t kDealingSplits = UINT32_MAX;
 
 SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()), run.pass()}; }
 
@@ -20,6 +24,7 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
     : number_(event.epoch()), data_(std::move(data)), lane_per_worker_(event.lane_per_worker()) {
   // One walk over the splits fills the lists of all lanes by file.
   std::vector<std::shared_ptr<std::vector<uint32_t>>> by_slot;
+  std::vector<uint32_t> order;
   for (const v1::LaneDef& def : event.lanes()) {
     std::shared_ptr<const std::vector<uint32_t>> splits;
     if (def.by_file()) {
@@ -33,8 +38,31 @@ Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
       }
       splits = by_slot[def.slot() % by_slot.size()];
     }
+    if (def.has_ordered()) splits = OrderedSplits(def.ordered(), order);
     lanes_.push_back(MakeLane(def, std::move(splits)));
   }
+}
+
+std::shared_ptr<const std::vector<uint32_t>> Epoch::OrderedSplits(
+    const v1::OrderedLaneDef& def, std::vector<uint32_t>& order) const {
+  const size_t count = data_->splits.size();
+  if (order.empty() && count != 0) {
+    order.resize(count);
+    std::iota(order.begin(), order.end(), 0);
+    RandomStream random({.seed = def.seed(), .epoch = number_, .step = kDealingSplits}, 0, 0);
+    for (size_t i = count; def.shuffled() && i > 1; --i) {
+      std::swap(order[i - 1], order[random.Below(i)]);
+    }
+  }
+  auto splits = std::make_shared<std::vector<uint32_t>>();
+  const size_t window = def.window() == 0 ? count : def.window();
+  const size_t stride = window * std::max(1u, def.lanes());
+  for (size_t first = def.lane() * window; first < count; first += stride) {
+    const size_t end = std::min(count, first + window);
+    splits->insert(splits->end(), order.begin() + static_cast<ptrdiff_t>(first),
+                   order.begin() + static_cast<ptrdiff_t>(end));
+  }
+  return splits;
 }
 
 Lane Epoch::MakeLane(const v1::LaneDef& def,
@@ -121,7 +149,8 @@ absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
     HR_RETURN_IF_ERROR(lanes_[task.lane].Take(item));
     counts_.skipped += lanes_[task.lane].Find(item)->records_done();
     const LeaseNumber number(event.first_number() + static_cast<uint64_t>(i));
-    leases_.Add({number, task.id, task.lane, item, false});
+    leases_.Add({number, task.id, task.lane, item, false,
+                 event.first_position() + static_cast<uint64_t>(i)});
     task.leases.insert(task.leases.end(), number);
     task.last_answer.push_back(number);
   }
@@ -168,15 +197,53 @@ void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
 }
 
 void Epoch::Deliver(ClientId client, const v1::TaskRuns& runs) {
+  counts_.delivered += Cover(client, runs);
+}
+
+void Epoch::Pass(uint32_t rank, const v1::TaskRuns& windows) {
+  if (!ordered()) return;
+  std::vector<uint64_t>& passed = passed_[rank];
+  passed.resize(lanes_.size());
+  for (const v1::Run& run : windows.runs()) {
+    if (run.split() >= lanes_.size()) continue;
+    passed[run.split()] = std::max(passed[run.split()], run.first());
+    uint64_t all = run.first();
+    for (uint32_t other = 0; other < data_->ranks; ++other) {
+      const auto it = passed_.find(other);
+      all = it == passed_.end() ? 0 : std::min(all, it->second[run.split()]);
+      if (all == 0) break;
+    }
+    const uint64_t before = lanes_[run.split()].retired();
+    lanes_[run.split()].Pass(all);
+    counts_.retired += lanes_[run.split()].retired() - before;
+  }
+}
+
+bool Epoch::HasPassed(uint32_t rank, const v1::TaskRuns& windows) const {
+  const auto it = passed_.find(rank);
+  if (it == passed_.end()) return false;
+  for (const v1::Run& run : windows.runs()) {
+    if (run.split() < it->second.size() && it->second[run.split()] < run.first()) return false;
+  }
+  return true;
+}
+
+void Epoch::Drop(ClientId client, const v1::TaskRuns& runs) {
+  counts_.settled += Cover(client, runs);
+}
+
+uint64_t Epoch::Cover(ClientId client, const v1::TaskRuns& runs) {
   const Task* task = FindTask(TaskId(runs.task()));
-  if (task == nullptr) return;
+  if (task == nullptr) return 0;
   const uint32_t lane = task->lane;
+  uint64_t total = 0;
   for (const v1::Run& run : runs.runs()) {
     cuts_records_ = cuts_records_ || run.parts() > 1;
     const uint64_t added = lanes_[lane].Cover(ItemOf(run), run);
-    counts_.delivered += added;
+    total += added;
     if (added != 0) RetireIfComplete(lane, ItemOf(run), client);
   }
+  return total;
 }
 
 void Epoch::RetireIfComplete(uint32_t lane, SplitPass item, ClientId client) {
@@ -314,9 +381,10 @@ void Epoch::Release(const FenceRound& round) {
     Lane& lane = lanes_[index];
     std::ranges::sort(items, {}, [](const SplitPass& s) { return std::pair(s.pass, s.split); });
     lane.GiveBack(items);
-    if (data_->single_task && !lane.Done()) {
+    if ((data_->single_task || ordered()) && !lane.Done()) {
       counts_.retired -= lane.retired();
       lane.Rewind();
+      counts_.retired += lane.retired();
     }
   }
 }

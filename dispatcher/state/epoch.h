@@ -63,6 +63,14 @@ class Epoch {
   absl::Status Grant(const v1::LeasesGranted& event);
   void Report(WorkerId worker, const v1::SplitReport& report);
   void Deliver(ClientId client, const v1::TaskRuns& runs);
+  // The client leaves them out for good.
+  void Drop(ClientId client, const v1::TaskRuns& runs);
+  void NoteReport(uint32_t rank) {
+    if (ordered()) reported_ranks_.insert(rank);
+  }
+  // Ordered: a rank has all frames before these windows, run.first of lane run.split.
+  void Pass(uint32_t rank, const v1::TaskRuns& windows);
+  bool HasPassed(uint32_t rank, const v1::TaskRuns& windows) const;
   void Fence(const v1::TasksFenced& event);
   void Confirm(ClientId client, const std::vector<TaskId>& tasks);
   void GrantSteps(const v1::StepsGranted& event);
@@ -82,6 +90,9 @@ class Epoch {
   std::vector<TaskId> FencedTasks() const;
   const LeaseTable& leases() const { return leases_; }
   const std::list<FenceRound>& fences() const { return fences_; }
+  bool ordered() const { return data_->ordered.has_value(); }
+  // Ordered: a client of that rank reported deliveries.
+  bool HasReported(uint32_t rank) const { return reported_ranks_.contains(rank); }
   // Tasks that `client` has yet to confirm.
   std::vector<TaskId> FencesFor(ClientId client) const;
   const std::set<ClientId>& readers() const { return readers_; }
@@ -116,11 +127,16 @@ class Epoch {
   absl::Status Reload(const v1::StatePart& part);
 
  private:
+  // The splits of an ordered lane, in its order.
+  std::shared_ptr<const std::vector<uint32_t>> OrderedSplits(const v1::OrderedLaneDef& def,
+                                                             std::vector<uint32_t>& order) const;
   Lane MakeLane(const v1::LaneDef& def, std::shared_ptr<const std::vector<uint32_t>> splits) const;
   bool Holds(const Lane& lane, uint64_t split) const;
   void RetireIfComplete(uint32_t lane, SplitPass item, ClientId client);
   void NoteNeed(ClientId client, SplitNeed need);
   void CloseLease(const Lease& lease);
+  // Returns how many elements were not done before.
+  uint64_t Cover(ClientId client, const v1::TaskRuns& runs);
   void FinishRounds();
   void Release(const FenceRound& round);
   void KeepLanes(Snapshot& snapshot) const;
@@ -140,6 +156,8 @@ class Epoch {
   LeaseTable leases_;
   std::list<FenceRound> fences_;
   std::set<ClientId> readers_;
+  std::set<uint32_t> reported_ranks_;
+  std::map<uint32_t, std::vector<uint64_t>> passed_;  // by rank, per lane; told again by each beat
   std::map<WorkerId, uint32_t> strikes_;
   uint32_t task_errors_ = 0;
   uint64_t tasks_version_ = 1;

@@ -94,6 +94,7 @@ void Epoch::Keep(Snapshot& snapshot) const {
   kept.set_rebalanced(rebalanced_);
   kept.set_reader_left(reader_left_);
   kept.set_cuts_records(cuts_records_);
+  kept.mutable_reported_ranks()->Assign(reported_ranks_.begin(), reported_ranks_.end());
   for (const auto& [client, needs] : needs_) {
     v1::KeptNeeds& kept_needs = *kept.add_needs();
     kept_needs.set_client(client.value);
@@ -143,6 +144,7 @@ void Epoch::KeepLeases(Snapshot& snapshot) const {
     kept.add_splits(lease->item.split);
     kept.add_passes(lease->item.pass);
     kept.add_read_to_end(lease->read_to_end);
+    kept.add_positions(lease->position);
     if (kept.numbers_size() == kLeasesOfPart) snapshot.Add(std::exchange(part, {}));
   }
   if (part.has_leases()) snapshot.Add(std::move(part));
@@ -193,6 +195,7 @@ void Epoch::ReloadEpoch(const v1::KeptEpoch& kept) {
   rebalanced_ = kept.rebalanced();
   reader_left_ = kept.reader_left();
   cuts_records_ = kept.cuts_records();
+  reported_ranks_.insert(kept.reported_ranks().begin(), kept.reported_ranks().end());
   for (const v1::KeptNeeds& client : kept.needs()) {
     Needs& needs = needs_[ClientId(client.client())];
     needs.first = client.first();
@@ -223,7 +226,8 @@ void Epoch::ReloadTask(const v1::KeptTask& kept) {
 absl::Status Epoch::ReloadLeases(const v1::KeptLeases& kept) {
   const int count = kept.numbers_size();
   if (kept.tasks_size() != count || kept.lanes_size() != count || kept.splits_size() != count ||
-      kept.passes_size() != count || kept.read_to_end_size() != count) {
+      kept.passes_size() != count || kept.read_to_end_size() != count ||
+      kept.positions_size() != count) {
     return InvalidArgument("epoch {}: columns of leases that do not fit together", number_);
   }
   for (int i = 0; i < count; ++i) {
@@ -232,7 +236,12 @@ absl::Status Epoch::ReloadLeases(const v1::KeptLeases& kept) {
     if (task == tasks_.end() || kept.lanes(i) >= lanes_.size()) {
       return InvalidArgument("epoch {}: lease {} of no task", number_, number.value);
     }
-    leases_.Add({number, task->first, kept.lanes(i), {kept.splits(i), kept.passes(i)}, false});
+    leases_.Add({number,
+                 task->first,
+                 kept.lanes(i),
+                 {kept.splits(i), kept.passes(i)},
+                 false,
+                 kept.positions(i)});
     if (kept.read_to_end(i)) leases_.MarkReadToEnd(*leases_.Find(number));
     task->second.leases.insert(number);
   }

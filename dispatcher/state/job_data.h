@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "headrace/v1/journal.pb.h"
@@ -19,6 +20,11 @@ struct JobData {
   v1::SchemaDef source_schema;
   v1::SchemaDef schema;
   bool batched = false;
+  // Of a job whose ordering is deterministic.
+  std::optional<v1::OrderedPlan> ordered;
+  uint32_t ordered_lanes = 0;
+  uint32_t ranks = 1;
+  uint64_t ordered_window_bytes = 0;
 };
 
 }  // namespace headrace::dispatch

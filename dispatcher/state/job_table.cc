@@ -18,6 +18,10 @@ std::shared_ptr<JobData> DataOf(const v1::JobOpened& event, SplitList splits) {
   dataset->source_schema = event.source_schema();
   dataset->schema = event.schema();
   dataset->batched = event.batched();
+  if (event.has_ordered()) dataset->ordered = event.ordered();
+  dataset->ordered_lanes = event.options().ordered_lanes();
+  dataset->ranks = std::max(1u, event.options().world_size());
+  dataset->ordered_window_bytes = event.options().ordered_window_bytes();
   return dataset;
 }
 
@@ -58,6 +62,7 @@ void JobTable::Keep(const Job& job, v1::KeptJob& kept) {
     *opened.mutable_source_schema() = job.dataset->source_schema;
     *opened.mutable_schema() = job.dataset->schema;
     opened.set_batched(job.dataset->batched);
+    if (job.dataset->ordered.has_value()) *opened.mutable_ordered() = *job.dataset->ordered;
   }
   kept.set_next_epoch(job.next_epoch);
   for (const auto& [number, epoch] : job.finished) {

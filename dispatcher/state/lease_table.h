@@ -16,6 +16,7 @@ struct Lease {
   uint32_t lane = 0;
   SplitPass item;
   bool read_to_end = false;
+  uint64_t position = 0;  // ordered: in the lane's list
 };
 
 class LeaseTable {

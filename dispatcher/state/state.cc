@@ -242,6 +242,16 @@ absl::Status State::Deliver(const v1::RunsDelivered& event) {
   for (const v1::TaskRuns& runs : event.delivered()) {
     job->epoch->Deliver(ClientId(event.client()), runs);
   }
+  if (event.delivered_size() != 0) {
+    job->epoch->NoteReport(clients_.Find(ClientId(event.client()))->rank);
+  }
+  for (const v1::TaskRuns& runs : event.dropped()) {
+    if (runs.task() == 0) {
+      job->epoch->Pass(clients_.Find(ClientId(event.client()))->rank, runs);
+      continue;
+    }
+    job->epoch->Drop(ClientId(event.client()), runs);
+  }
   return absl::OkStatus();
 }
 

@@ -62,9 +62,21 @@ void OutputQueue::Push(Block block) {
   if (was_empty && on_ready_) on_ready_();
 }
 
+void OutputQueue::PushMark(SchemaPtr schema) {
+  bool was_empty = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    was_empty = blocks_.empty();
+    blocks_.emplace_back(std::move(schema));
+    bytes_ += blocks_.back().bytes();
+    peak_bytes_ = std::max(peak_bytes_, bytes_);
+  }
+  if (was_empty && on_ready_) on_ready_();
+}
+
 void OutputQueue::AddLocked(Block block) {
   bytes_ += block.bytes();
-  if (!batched_ && !blocks_.empty()) {
+  if (!batched_ && !blocks_.empty() && blocks_.back().rows() > 0) {
     Block& last = blocks_.back();
     if (last.rows() + block.rows() <= limits_.rows_per_block &&
         last.bytes() + block.bytes() <= limits_.bytes_per_block) {

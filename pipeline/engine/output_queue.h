@@ -42,6 +42,8 @@ class OutputQueue {
 
   // The task's side: rows that all are live; runs and failures already taken out.
   void Push(Block block);
+  // A block without rows: everything of a window is in front of it.
+  void PushMark(SchemaPtr schema);
   // Drops everything.
   void Clear();
 

@@ -285,6 +285,7 @@ absl::Status StagedTask::Sink(Parcel parcel) {
     output_.Push(std::move(block));
   }
   if (!parcel.flush) return absl::OkStatus();
+  if (options_.mark_windows) output_.PushMark(deps_.graph->output_schema());
   if (*parcel.flush == Parcel::kFinal) {
     {
       absl::MutexLock lock(&mutex_);

@@ -69,6 +69,9 @@ struct TaskOptions {
   // they leave the pipeline.
   bool replay = false;
   double weight = 1;
+  // Behind what each NoMoreLeases() lets go, a block without rows follows in output(): a window's
+  // end.
+  bool mark_windows = false;
   // skip: failed records are counted and reported, and the task goes on; the dispatcher judges the
   // budget. fail: the first fails the task.
   v1::OnError on_error = v1::ON_ERROR_FAIL;

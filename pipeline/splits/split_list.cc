@@ -66,6 +66,15 @@ v1::Split SplitList::operator[](size_t index) const {
   return split;
 }
 
+uint64_t SplitList::data_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < begin_.size(); ++i) bytes += end_[i] - begin_[i];
+  for (const auto& [position, files] : more_files_) {
+    for (const uint64_t size : files.size()) bytes += size;
+  }
+  return bytes;
+}
+
 size_t SplitList::bytes() const {
   size_t bytes = paths_.bytes() + 24 * file_.capacity() + 20 * file_size_.capacity();
   for (const auto& [index, run] : more_files_) bytes += run.SpaceUsedLong();

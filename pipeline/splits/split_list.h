@@ -29,6 +29,8 @@ class SplitList {
   // Highest file_index + 1.
   uint64_t files() const { return files_; }
   size_t bytes() const;  // of memory
+  // Of all ranges and further files together: how much there is to read.
+  uint64_t data_bytes() const;
 
   // Fills `piece` with splits from `first` on, as many as make about kPieceBytes; returns the
   // position behind them.

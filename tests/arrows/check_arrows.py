@@ -34,7 +34,7 @@ FOLDERS = {
         {"ops"},
         {"passes"},
         {"catalog", "docs"},
-        {"engine"},
+        {"engine", "ordering"},
     ],
 }
 # Libraries that stay behind one folder of ours.

@@ -71,7 +71,8 @@ class Cluster:
 
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                world_size: int | None = None, prefetch_bytes: int = 256 << 20, visitation: str = "exactly_once",
-               on_client_loss: str | None = None, uneven: str = "free") -> Loader:
+               on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0,
+               ordered_window_bytes: int = 0) -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
@@ -81,13 +82,17 @@ class Cluster:
         fell silent: "wait" (the default of exactly_once: until it comes back, a checkpoint is restored, or `headrace jobs release JOB`)
         or "reassign" (others get it at once, and what it did not report may come twice). uneven: "free" (each rank reads what it can get),
         or every rank gets the same number of batches an epoch, and those left over are left out ("drop"), filled up by repeating the
-        rank's last one ("pad"), or an "error".
+        rank's last one ("pad"), or an "error". ordering: "free", or
+        "deterministic": the same batches in the same order, whatever workers and ranks do (docs/pipelines.md); the batch step's size is then
+        that of all ranks together. ordered_lanes: how many lanes that order is woven of, and the most workers that share it; 0: 16.
+        ordered_window_bytes: how much of a lane's data is made as one, and again when its worker is lost; 0: 64 MiB.
 
         Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
         rank, world_size = _ranks.resolve(rank, world_size)
         options = {"job": job, "sharding": sharding, "rank": rank, "world_size": world_size, "prefetch_bytes": prefetch_bytes,
-                   "visitation": visitation, "on_client_loss": on_client_loss or "", "uneven": uneven}
+                   "visitation": visitation, "on_client_loss": on_client_loss or "", "uneven": uneven,
+                   "ordering": ordering, "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes}
         loader = Loader(self, pipeline, options)
         self._loaders.add(loader)
         return loader

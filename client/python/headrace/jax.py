@@ -67,12 +67,14 @@ class Loader:
 
     pipeline: what to read. cluster: the dispatcher's "host:port", or a Cluster. placement: as in to_arrays. job: ranks that name the same
     job share its records. rank, world_size: found out when left out (jax.distributed's processes, then as in Cluster.stream).
-    sharding (of the records over workers), prefetch_bytes, visitation, on_client_loss, uneven: as in Cluster.stream.
+    sharding (of the records over workers), prefetch_bytes, visitation, on_client_loss, uneven, ordering, ordered_lanes,
+    ordered_window_bytes: as in Cluster.stream.
     """
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, placement: Any = None, job: str = "", sharding: str = "dynamic",
                  rank: int | None = None, world_size: int | None = None, prefetch_bytes: int = 256 << 20,
-                 visitation: str = "exactly_once", on_client_loss: str | None = None, uneven: str = "free"):
+                 visitation: str = "exactly_once", on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free",
+                 ordered_lanes: int = 0, ordered_window_bytes: int = 0):
         rank, world_size = _rank(rank, world_size)
         if world_size > 1 and not job:
             raise ValueError(f"there are {world_size} ranks: name the job that they share (job=...)")
@@ -80,7 +82,8 @@ class Loader:
         self._cluster = connect(cluster) if isinstance(cluster, str) else cluster
         self._stream = self._cluster.stream(pipeline, job=job, sharding=sharding, rank=rank, world_size=world_size,
                                             prefetch_bytes=prefetch_bytes, visitation=visitation, on_client_loss=on_client_loss,
-                                            uneven=uneven)
+                                            uneven=uneven, ordering=ordering, ordered_lanes=ordered_lanes,
+                                            ordered_window_bytes=ordered_window_bytes)
         self._placement = placement
 
     def set_epoch(self, epoch: int) -> None:

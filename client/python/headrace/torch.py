@@ -73,7 +73,7 @@ class Loader(torch.utils.data.IterableDataset):
     out when left out: an initialised torch.distributed process group, then RANK and WORLD_SIZE, then 0 of 1; ValueError when they
     contradict each other. pin_memory: batches in pinned memory; None: where CUDA is. copy: tensors own their memory. Without, they
     borrow what arrived, which may be mapped read-only: a write in place (x.mul_(2), torch.relu_) may then end the process. length: what
-    len() says, in batches, when you know it.
+    len() says, in batches, when you know it. ordering, ordered_lanes, ordered_window_bytes: as in Cluster.stream; "deterministic" needs num_workers of 0 or 1.
 
     In a DataLoader use batch_size=None. Each of its workers is a reader of its own, and takes its share: over all workers each record
     of the rank comes exactly once. It connects when it is first iterated over, in the process that does.
@@ -82,7 +82,7 @@ class Loader(torch.utils.data.IterableDataset):
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                  world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = True,
                  length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None,
-                 uneven: str = "free"):
+                 uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0, ordered_window_bytes: int = 0):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
         if self.world_size > 1 and not job:
@@ -92,7 +92,8 @@ class Loader(torch.utils.data.IterableDataset):
         # Workers of a DataLoader find each other by the job's name.
         self._options = {"job": job or f"torch-{uuid.uuid4().hex[:12]}", "sharding": sharding, "rank": self.rank,
                          "world_size": self.world_size, "prefetch_bytes": prefetch_bytes, "visitation": visitation,
-                         "on_client_loss": on_client_loss, "uneven": uneven}
+                         "on_client_loss": on_client_loss, "uneven": uneven, "ordering": ordering,
+                         "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes}
         self._copy = copy
         self._pin = pin_memory
         self._length = length
@@ -146,6 +147,8 @@ class Loader(torch.utils.data.IterableDataset):
         if self._stream is None or self._stream._closed:
             self._stream = self._cluster.stream(self._pipeline, **self._options)
             info = torch.utils.data.get_worker_info()
+            if info is not None and info.num_workers > 1 and self._options["ordering"] == "deterministic":
+                raise ValueError("ordering=\"deterministic\": a rank has one reader; use num_workers=0 or 1 (Headrace's workers do the work)")
             if info is not None:
                 self._stream._place(self.rank * info.num_workers + info.id, self.world_size * info.num_workers)
                 # A worker ends by os._exit, and says goodbye here; those that are killed are found out by their silence.

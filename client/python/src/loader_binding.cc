@@ -73,6 +73,12 @@ v1::Uneven ParseUneven(const std::string& name) {
   throw py::value_error("uneven: free, drop, pad or error, not '" + name + "'");
 }
 
+v1::Ordering ParseOrdering(const std::string& name) {
+  if (name == "free") return v1::ORDERING_FREE;
+  if (name == "deterministic") return v1::ORDERING_DETERMINISTIC;
+  throw py::value_error("ordering: free or deterministic, not '" + name + "'");
+}
+
 // A trainer's terminal is its own.
 void LogWarningsOnly() {
   LoggingConfig log;
@@ -269,8 +275,9 @@ class NativeCluster {
                                        const std::string& sharding, uint32_t rank,
                                        uint32_t world_size, uint64_t prefetch_bytes,
                                        const std::string& visitation,
-                                       const std::string& on_client_loss,
-                                       const std::string& uneven) {
+                                       const std::string& on_client_loss, const std::string& uneven,
+                                       const std::string& ordering, uint32_t ordered_lanes,
+                                       uint64_t ordered_window_bytes) {
     RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
@@ -283,6 +290,9 @@ class NativeCluster {
     options.job_options.set_visitation(ParseVisitation(visitation));
     options.job_options.set_on_client_loss(ParseLoss(on_client_loss));
     options.job_options.set_uneven(ParseUneven(uneven));
+    options.job_options.set_ordering(ParseOrdering(ordering));
+    options.job_options.set_ordered_lanes(ordered_lanes);
+    options.job_options.set_ordered_window_bytes(ordered_window_bytes);
     return std::make_unique<NativeLoader>(
         ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
           return client->Stream(def, options);
