@@ -76,6 +76,19 @@ TEST_F(EpochTest, AnEpochMayNotBeginWhileTheLastOneRunsUnlessItIsGivenUp) {
   EXPECT_THAT(service->StartEpoch(request).status().ToString(), HasSubstr("other clients read it"));
 }
 
+TEST_F(EpochTest, AnEpochThatWasLeftOutIsOverForEveryRankEachTimeItAsks) {
+  Use({.splits = 0});
+  AddWorker("w:1");
+  TestClient fast = Open();
+  TestClient slow = Open();
+  ASSERT_TRUE(Start(fast, 2).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Start(slow, 1).status().code(), absl::StatusCode::kOutOfRange) << i;
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Start(slow, 2).ok()) << i;
+  EXPECT_TRUE(Beat(slow).epoch_finished());
+}
+
 TEST_F(EpochTest, ARankThatComesTooLateFindsTheEpochOverAndGoesOn) {
   Use({.splits = 0});
   AddWorker("w:1");

@@ -140,8 +140,9 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
   if (number < job.next_epoch && !(job.epoch.has_value() && job.epoch->number() == number)) {
     // Over. Who was there from before its start and never began it has an empty epoch.
     const bool again = client->last_epoch.has_value() && *client->last_epoch >= number;
-    if (again ? *client->last_epoch != number || !job.finished.contains(number)
-              : number < client->first_epoch) {
+    const bool theirs = again ? *client->last_epoch == number : number >= client->first_epoch;
+    // One that was left out, or is long over, has no summary to answer with.
+    if (!theirs || !job.finished.contains(number)) {
       return OutOfRange("job '{}': epoch {} is over; the next one is {}", job.name, number,
                         job.epoch.has_value() ? job.epoch->number() : job.next_epoch);
     }
