@@ -234,6 +234,28 @@ TEST_F(FenceTest, AtLeastOnceDoesNotWait) {
   EXPECT_THAT(Lease(b, TasksOf(b).at(0), 1).leases(), SizeIs(1));
 }
 
+TEST_F(FenceTest, ADispatcherThatStoodStillTakesNobodyForLost) {
+  Begin();
+  service->RunDuties();
+  clock.Advance(absl::Seconds(60));  // stopped, and going on
+  service->RunDuties();
+  EXPECT_FALSE(Beat(client).unknown_client());
+  EXPECT_FALSE(Beat(a).unknown_worker());
+  Pass(absl::Seconds(6), {&b}, {&client});  // awake: silence counts again
+  EXPECT_TRUE(Beat(a).unknown_worker());
+}
+
+TEST_F(FenceTest, AnAnswerWhoseLeasesAreRetiredIsNotTheEndOfThem) {
+  Begin({.splits = 2});
+  Beat(client, task, {MakeRun(0, 0, 10)});
+  Beat(a, {ReadToEnd(task, lease, 10)});
+  // The answer to request 1 was lost, its one split is through all the same.
+  const v1::LeaseSplitsReply again = Lease(a, task, 1);
+  EXPECT_THAT(again.leases(), IsEmpty());
+  EXPECT_FALSE(again.exhausted());
+  EXPECT_THAT(Lease(a, task, 2).leases(), SizeIs(1));
+}
+
 TEST_F(FenceTest, AtMostOnceGivesUpWhatALostWorkerHeld) {
   options.set_visitation(v1::VISITATION_AT_MOST_ONCE);
   Begin({.splits = 2});
@@ -245,6 +267,25 @@ TEST_F(FenceTest, AtMostOnceGivesUpWhatALostWorkerHeld) {
   EXPECT_EQ(rest.leases(0).split().id(), 1u);
   Beat(b, {ReadToEnd(task_b, rest.leases(0), 0)});
   EXPECT_TRUE(Beat(client).epoch_finished());
+}
+
+TEST_F(FenceTest, AtMostOnceGivesUpWhatAnOpenFenceAwaitedFromALostClient) {
+  options.set_visitation(v1::VISITATION_AT_MOST_ONCE);
+  options.set_on_client_loss(v1::ON_CLIENT_LOSS_REASSIGN);
+  Begin({.splits = 1});
+  TestClient lost = Open();
+  ASSERT_TRUE(Start(lost).ok());
+  TestClient leaving = Open();
+  ASSERT_TRUE(Start(leaving).ok());
+  // A fence that gives nothing up by itself, and waits for both others.
+  Close(leaving);
+  Beat(client, 0, {}, {task});
+  Pass(absl::Seconds(11), {&a, &b}, {&client});
+  const auto fences = Beat(client).fences();
+  // The lost one may have handed over what the fence awaited from it.
+  const v1::ClientBeatReply reply = Beat(client, 0, {}, {fences.begin(), fences.end()});
+  EXPECT_TRUE(reply.epoch_finished());
+  EXPECT_EQ(reply.summary().delivered(), 0u);
 }
 
 TEST_F(FenceTest, ASingleTaskIsReplayedFromTheFirstSplitAfterTheConfirmation) {

@@ -1,5 +1,6 @@
 #include "dispatcher/service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/logging/logging.h"
@@ -90,6 +91,8 @@ absl::Status DispatcherService::WaitDurable(uint64_t position) {
 void DispatcherService::RunDuties() {
   const absl::StatusOr<bool> done =
       Run([this](dispatch::OpContext& context) -> absl::StatusOr<bool> {
+        context.liveness.Awake(context.now,
+                               std::min(config_.worker_timeout, config_.client_timeout) / 2);
         dispatch::RunDuties(context);
         if (deps_.metrics != nullptr) deps_.metrics->Update(context.state());
         return true;

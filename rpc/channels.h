@@ -23,7 +23,7 @@ struct ChannelOptions {
   absl::Duration keepalive_timeout = absl::Seconds(5);
   // gRPC's own defaults (1 s to 120 s) would leave a restarted dispatcher unnoticed for minutes.
   absl::Duration min_reconnect = absl::Milliseconds(100);
-  absl::Duration max_reconnect = absl::Seconds(2);
+  absl::Duration max_reconnect = absl::Seconds(1);
   int max_receive_bytes = 64 << 20;
   int max_send_bytes = 64 << 20;
   // Null: plain text.

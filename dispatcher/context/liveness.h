@@ -2,6 +2,8 @@
 // everybody counts as just heard of. Guarded by the service's mutex.
 #pragma once
 
+#include <optional>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "common/ids.h"
@@ -27,6 +29,17 @@ class Liveness {
     }
     return now - jobs_.try_emplace(id, now).first->second;
   }
+  // Called with every round of duties. After more than `longest_pause` without one the dispatcher
+  // itself stood still (stopped, or its machine slept), and who seems silent may have spoken in
+  // vain: everybody counts as just heard of, as after a restart.
+  void Awake(absl::Duration now, absl::Duration longest_pause) {
+    if (awake_.has_value() && now - *awake_ > longest_pause) {
+      workers_.clear();
+      clients_.clear();
+      jobs_.clear();
+    }
+    awake_ = now;
+  }
   void Forget(WorkerId id) { workers_.erase(id); }
   void Forget(ClientId id) { clients_.erase(id); }
   void Forget(JobId id) { jobs_.erase(id); }
@@ -35,6 +48,7 @@ class Liveness {
   absl::flat_hash_map<WorkerId, absl::Duration> workers_;
   absl::flat_hash_map<ClientId, absl::Duration> clients_;
   absl::flat_hash_map<JobId, absl::Duration> jobs_;
+  std::optional<absl::Duration> awake_;
 };
 
 }  // namespace headrace::dispatch

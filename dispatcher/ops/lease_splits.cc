@@ -55,7 +55,8 @@ void FillAnswer(const Job& job, const Task& task, v1::LeaseSplitsReply& reply) {
       ledger->AppendSkip(lease->item.split, lease->item.pass, out->mutable_skip());
     }
   }
-  reply.set_exhausted(reply.leases().empty());
+  // Whose leases are all retired had some: the task asks on.
+  reply.set_exhausted(task.last_answer.empty());
 }
 
 }  // namespace

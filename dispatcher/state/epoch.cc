@@ -338,11 +338,13 @@ void Epoch::GrantSteps(const v1::StepsGranted& event) {
   counts_.padded += event.padded_batches();
 }
 
-void Epoch::Leave(ClientId client) {
+void Epoch::Leave(ClientId client, bool give_up) {
   reader_left_ = reader_left_ || readers_.contains(client);
   readers_.erase(client);
   needs_.erase(client);
-  for (FenceRound& round : fences_) round.awaited.erase(client);
+  for (FenceRound& round : fences_) {
+    if (round.awaited.erase(client) != 0 && give_up) round.give_up = true;
+  }
   FinishRounds();
 }
 

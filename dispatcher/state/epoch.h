@@ -74,8 +74,9 @@ class Epoch {
   void Fence(const v1::TasksFenced& event);
   void Confirm(ClientId client, const std::vector<TaskId>& tasks);
   void GrantSteps(const v1::StepsGranted& event);
-  // The client is gone: nothing more is awaited from it.
-  void Leave(ClientId client);
+  // The client is gone: nothing more is awaited from it. `give_up`: at most once, and it may have
+  // handed over without a word what open fences wait for.
+  void Leave(ClientId client, bool give_up);
 
   uint64_t number() const { return number_; }
   const std::vector<Lane>& lanes() const { return lanes_; }

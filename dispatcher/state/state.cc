@@ -148,7 +148,12 @@ absl::Status State::Leave(const v1::ClientGone& event) {
           job->epoch->number(), id.value, client->rank));
       if (job->warnings.size() > Job::kKeptWarnings) job->warnings.erase(job->warnings.begin());
     }
-    if (job->epoch.has_value()) job->epoch->Leave(id);
+    if (job->epoch.has_value()) {
+      // As in FenceTasks: a replay of counting steps needs the whole lane.
+      const bool give_up = event.lost() && job->dataset != nullptr && !job->dataset->single_task &&
+                           job->options.visitation() == v1::VISITATION_AT_MOST_ONCE;
+      job->epoch->Leave(id, give_up);
+    }
   }
   return clients_.Leave(id);
 }
