@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "absl/time/clock.h"
 #include "common/status.h"
 
 namespace headrace {
@@ -56,6 +57,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   auto credentials =
       options.credentials != nullptr ? options.credentials : grpc::InsecureChannelCredentials();
   return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+void HelpConnect(grpc::Channel& channel, absl::Duration patience) {
+  if (channel.GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY) return;
+  channel.WaitForConnected(absl::ToChronoTime(absl::Now() + patience));
 }
 
 std::shared_ptr<grpc::Channel> Channels::Get(const std::string& address) {

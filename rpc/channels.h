@@ -36,6 +36,13 @@ absl::Status CheckAddress(std::string_view address);
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
+// Before a call: has a channel that is not connected try, and looks after the attempt for up to
+// `patience`. gRPC works on a connection only while somebody waits for it, and a call on a channel
+// whose last attempt failed does not wait: without this, the attempts of one whose peer came back
+// run into their time-outs, one after the other.
+void HelpConnect(grpc::Channel& channel, absl::Duration patience);
+inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(300);
+
 class Channels {
  public:
   explicit Channels(ChannelOptions options = {}) : options_(std::move(options)) {}

@@ -1,10 +1,12 @@
 #include "rpc/grpc_dispatcher_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "common/status.h"
 #include "headrace/v1/dispatcher.grpc.pb.h"
+#include "rpc/channels.h"
 #include "rpc/grpc_status.h"
 #include "rpc/leader_redirect.h"
 
@@ -15,7 +17,8 @@ class GrpcDispatcherClient final : public DispatcherClient {
  public:
   GrpcDispatcherClient(std::shared_ptr<grpc::Channel> channel, std::string address,
                        const Clock& clock, CallObserver observer)
-      : stub_(v1::Dispatcher::NewStub(std::move(channel))),
+      : channel_(std::move(channel)),
+        stub_(v1::Dispatcher::NewStub(channel_)),
         address_(std::move(address)),
         clock_(clock),
         observer_(std::move(observer)) {}
@@ -82,6 +85,7 @@ class GrpcDispatcherClient final : public DispatcherClient {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     const absl::Duration started = clock_.Steady();
+    HelpConnect(*channel_, std::min(timeout, kConnectPatience));
     Reply reply;
     const absl::Status status =
         WithLeader(FromGrpcStatus((stub_.get()->*call)(&context, request, &reply)), context);
@@ -90,6 +94,7 @@ class GrpcDispatcherClient final : public DispatcherClient {
     return reply;
   }
 
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Dispatcher::Stub> stub_;
   const std::string address_;
   const Clock& clock_;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -102,17 +103,21 @@ class EtcdProcess {
     static int count = 0;
     return count;
   }
+  // Below the ports that the kernel hands to connections: one that tries a port of those before
+  // etcd listens there may be given the same port, and is then connected to itself.
   static int FreePort(int other = 0) {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    bind(fd, reinterpret_cast<sockaddr*>(&address), size);
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-    close(fd);
-    const int port = ntohs(address.sin_port);
-    return port == other ? FreePort(other) : port;
+    std::mt19937 random(std::random_device{}());
+    while (true) {
+      const int port = std::uniform_int_distribution<int>(15000, 29999)(random);
+      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      address.sin_port = htons(static_cast<uint16_t>(port));
+      const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+      close(fd);
+      if (free && port != other) return port;
+    }
   }
 
   const std::string directory_;

@@ -24,7 +24,8 @@ class GrpcEtcdClient final : public EtcdClient {
       : clock_(clock) {
     for (const std::string& address : addresses) {
       auto channel = MakeChannel(address, options);
-      members_.push_back({address, etcd::KV::NewStub(channel), etcd::Lease::NewStub(channel)});
+      members_.push_back(
+          {address, channel, etcd::KV::NewStub(channel), etcd::Lease::NewStub(channel)});
     }
   }
 
@@ -82,6 +83,7 @@ class GrpcEtcdClient final : public EtcdClient {
  private:
   struct Member {
     std::string address;
+    std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<etcd::KV::Stub> kv;
     std::unique_ptr<etcd::Lease::Stub> lease;
   };
@@ -100,6 +102,7 @@ class GrpcEtcdClient final : public EtcdClient {
       Member& member = members_[at];
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + std::min(left, share)));
+      HelpConnect(*member.channel, std::min({left, share, kConnectPatience}));
       Response response;
       status = FromGrpcStatus(send(member, &context, &response));
       if (status.ok()) return response;
