@@ -32,6 +32,9 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
   ConfigSpec<C> spec("dispatcher");
   spec.Field("listen", &C::listen,
              "address:port to listen on (port 0 takes any free one), or unix:/path")
+      .Field("advertise", &C::advertise,
+             "where others send clients while this dispatcher leads; empty: the address that was "
+             "bound, or the host's name")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("roots", &C::roots, "directories that pipelines may read; empty: all")
       .Field("worker_timeout", &C::worker_timeout, "a worker silent for longer is lost", beat)

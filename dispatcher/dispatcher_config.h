@@ -28,6 +28,7 @@ struct DispatcherLimits {
 
 struct DispatcherConfig {
   std::string listen = "127.0.0.1:5050";
+  std::string advertise;
   std::string metrics_listen;
   std::vector<std::string> roots;
 

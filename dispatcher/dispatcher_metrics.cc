@@ -18,6 +18,10 @@ void Raise(Counter& counter, uint64_t& shown, uint64_t total) {
 
 DispatcherMetrics::DispatcherMetrics(Metrics& metrics)
     : metrics_(metrics),
+      leader_(metrics.AddGauge("headrace_dispatcher_leader",
+                               "1: this dispatcher leads (of several; a lone one: 0)")),
+      terms_(
+          metrics.AddCounter("headrace_dispatcher_terms_total", "How often it became the leader")),
       jobs_(metrics.AddGauge("headrace_dispatcher_jobs", "Jobs that run")),
       clients_(metrics.AddGauge("headrace_dispatcher_clients", "Clients of all jobs")),
       workers_ready_(metrics.AddGauge("headrace_dispatcher_workers", "Registered workers",
@@ -121,6 +125,12 @@ void DispatcherMetrics::Update(const dispatch::State& state) {
   leases_open_->Set(static_cast<double>(open));
   leases_fenced_->Set(static_cast<double>(fenced));
   fences_waiting_->Set(static_cast<double>(waiting));
+}
+
+void DispatcherMetrics::SetLeads(bool leads) {
+  if (leads && !leads_) terms_->Add();
+  leads_ = leads;
+  leader_->Set(leads ? 1 : 0);
 }
 
 void DispatcherMetrics::ObserveCall(std::string_view method, absl::Duration took,

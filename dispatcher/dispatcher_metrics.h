@@ -19,6 +19,8 @@ class DispatcherMetrics {
   explicit DispatcherMetrics(Metrics& metrics);
 
   void Update(const dispatch::State& state);
+  // Of a dispatcher that shares its work with others; by its candidate's thread.
+  void SetLeads(bool leads);
   void ObserveCall(std::string_view method, absl::Duration took, absl::StatusCode code);
 
  private:
@@ -38,6 +40,9 @@ class DispatcherMetrics {
   void UpdateJob(const dispatch::Job& job);
 
   Metrics& metrics_;
+  bool leads_ = false;
+  Gauge* const leader_;
+  Counter* const terms_;
   Gauge* const jobs_;
   Gauge* const clients_;
   Gauge* const workers_ready_;

@@ -32,6 +32,17 @@ bool SomebodyAnswersAt(const std::string& path) {
   return answers;
 }
 
+// A wildcard address cannot be dialled: others reach us by the host's name.
+std::string DialAddress(const std::string& bound) {
+  for (std::string_view wildcard : {"0.0.0.0:", "[::]:"}) {
+    if (!bound.starts_with(wildcard)) continue;
+    char name[256] = {};
+    const std::string host = gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+    return host + bound.substr(wildcard.size() - 1);
+  }
+  return bound;
+}
+
 uint64_t RandomId() {
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32) | device() | 1;
@@ -45,6 +56,7 @@ Dispatcher::Dispatcher(const DispatcherConfig& config, Deps deps)
       own_metrics_(deps_.metrics == nullptr ? std::make_unique<Metrics>("dispatcher") : nullptr),
       metrics_(deps_.metrics == nullptr ? *own_metrics_ : *deps_.metrics) {
   if (deps_.clock == nullptr) deps_.clock = &RealClock();
+  if (deps_.etcd != nullptr) return;  // each term has a service of its own
   if (deps_.journal == nullptr) deps_.journal = std::make_unique<MemoryJournal>();
   DispatcherService::Deps service;
   service.journal = deps_.journal.get();
@@ -58,18 +70,39 @@ Dispatcher::Dispatcher(const DispatcherConfig& config, Deps deps)
 absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Start(const DispatcherConfig& config,
                                                               Deps deps) {
   std::unique_ptr<Dispatcher> dispatcher(new Dispatcher(config, std::move(deps)));
-  if (absl::Status status = dispatcher->service_->Recover(); !status.ok()) {
+  const bool lone = dispatcher->deps_.etcd == nullptr;
+  if (absl::Status status = lone ? dispatcher->service_->Recover() : absl::OkStatus();
+      !status.ok()) {
     return Annotate(status, "dispatcher: replaying the journal");
   }
   HR_RETURN_IF_ERROR(dispatcher->Listen());
-  dispatcher->duties_ = std::make_unique<PeriodicTask>(
-      "hr-disp-duties", config.background_period,
-      [service = dispatcher->service_.get()] { service->RunDuties(); });
-  dispatcher->snapshots_ = std::make_unique<PeriodicTask>(
-      "hr-disp-snap", absl::Seconds(1),
-      [service = dispatcher->service_.get()] { service->CompactIfWorthwhile(); });
+  lone ? dispatcher->StartDuties() : dispatcher->StartCandidate();
+  HR_RETURN_IF_ERROR(dispatcher->ServeMetrics());
   LogInfo("dispatcher listens on {}", dispatcher->address_);
   return dispatcher;
+}
+
+void Dispatcher::StartDuties() {
+  metrics_.SetLeads(true);
+  DispatcherService* service = service_.get();
+  duties_ = std::make_unique<PeriodicTask>("hr-disp-duties", config_.background_period,
+                                           [service] { service->RunDuties(); });
+  snapshots_ = std::make_unique<PeriodicTask>("hr-disp-snap", absl::Seconds(1),
+                                              [service] { service->CompactIfWorthwhile(); });
+}
+
+void Dispatcher::StartCandidate() {
+  journal_metrics_ = std::make_unique<JournalMetrics>(metrics());
+  Candidate::Deps deps;
+  deps.etcd = deps_.etcd.get();
+  deps.gate = &gate_;
+  deps.resolver = deps_.resolver.get();
+  deps.clock = deps_.clock;
+  deps.metrics = &metrics_;
+  deps.journal_metrics = journal_metrics_.get();
+  deps.new_cluster = RandomId();
+  candidate_ = std::make_unique<Candidate>(
+      config_, config_.advertise.empty() ? DialAddress(address_) : config_.advertise, deps);
 }
 
 absl::Status Dispatcher::Listen() {
@@ -81,8 +114,10 @@ absl::Status Dispatcher::Listen() {
         "path",
         config_.listen);
   }
+  DispatcherHandler& handler =
+      deps_.etcd == nullptr ? static_cast<DispatcherHandler&>(*service_) : gate_;
   grpc_service_ = MakeGrpcDispatcherService(
-      *service_, *deps_.clock,
+      handler, *deps_.clock,
       [this](std::string_view method, absl::Duration took, absl::StatusCode code) {
         metrics_.ObserveCall(method, took, code);
       });
@@ -109,11 +144,28 @@ absl::Status Dispatcher::Listen() {
   }
   if (!listen->is_unix()) listen->port = static_cast<uint16_t>(port);
   address_ = listen->ToString();
+  return absl::OkStatus();
+}
+
+absl::Status Dispatcher::ServeMetrics() {
   if (config_.metrics_listen.empty()) return absl::OkStatus();
-  HR_ASSIGN_OR_RETURN(metrics_server_,
-                      MetricsServer::Start(config_.metrics_listen, "metrics_listen",
-                                           own_metrics_ != nullptr ? *own_metrics_ : *deps_.metrics,
-                                           [this] { return service_->health(); }));
+  const auto health = [this]() -> absl::StatusOr<std::string> {
+    // One of several is well as long as it runs: a restart helps neither a follower nor etcd.
+    if (candidate_ != nullptr) return "ok: " + candidate_->Role();
+    HR_RETURN_IF_ERROR(service_->health());
+    return std::string("ok");
+  };
+  const auto ready = [this, health] {
+    return candidate_ != nullptr ? candidate_->Ready() : health();
+  };
+  const auto leads = [this, health] {
+    return candidate_ != nullptr ? candidate_->Leads() : health();
+  };
+  HR_ASSIGN_OR_RETURN(
+      metrics_server_,
+      MetricsServer::Start(
+          config_.metrics_listen, "metrics_listen", metrics(),
+          std::vector<ProbePage>{{"/healthz", health}, {"/readyz", ready}, {"/leader", leads}}));
   metrics_address_ = metrics_server_->address().ToString();
   return absl::OkStatus();
 }
@@ -126,9 +178,10 @@ void Dispatcher::Shutdown(absl::Duration timeout) {
     server_->Wait();
     server_ = nullptr;
   }
+  metrics_server_ = nullptr;  // its pages ask the others
+  candidate_ = nullptr;
   duties_ = nullptr;
   snapshots_ = nullptr;
-  metrics_server_ = nullptr;
 }
 
 }  // namespace headrace

@@ -11,8 +11,11 @@
 #include "common/metrics/metrics.h"
 #include "common/metrics/metrics_server.h"
 #include "common/sync/periodic_task.h"
+#include "dispatcher/candidate.h"
 #include "dispatcher/dispatcher_config.h"
+#include "dispatcher/etcd/etcd_client.h"
 #include "dispatcher/journal/journal.h"
+#include "dispatcher/leader_gate.h"
 #include "dispatcher/service.h"
 #include "grpcpp/grpcpp.h"
 
@@ -23,12 +26,15 @@ class Dispatcher {
   struct Deps {
     std::unique_ptr<PipelineResolver> resolver;
     std::unique_ptr<Journal> journal;  // null: nothing is kept
-    const Clock* clock = nullptr;      // null: the real one
-    Metrics* metrics = nullptr;        // null: one of its own; else outlives the dispatcher
+    // Not null: one of several dispatchers, which shares its jobs with the others over it and leads
+    // or waits (candidate.h); `journal` is not used.
+    std::unique_ptr<EtcdClient> etcd;
+    const Clock* clock = nullptr;  // null: the real one
+    Metrics* metrics = nullptr;    // null: one of its own; else outlives the dispatcher
     std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain text
   };
-  // Replays the journal, binds the address, serves. Errors: INVALID_ARGUMENT (address),
-  // FAILED_PRECONDITION (address in use), those of the journal.
+  // Replays the journal (with `etcd`: later, when it leads), binds the address, serves. Errors:
+  // INVALID_ARGUMENT (address), FAILED_PRECONDITION (address in use), those of the journal.
   static absl::StatusOr<std::unique_ptr<Dispatcher>> Start(const DispatcherConfig& config,
                                                            Deps deps);
   ~Dispatcher();  // Shutdown(config.shutdown_timeout)
@@ -43,24 +49,32 @@ class Dispatcher {
   const std::string& address() const { return address_; }
   // Of /metrics; empty when there is none.
   const std::string& metrics_address() const { return metrics_address_; }
+  // Not with `etcd`.
   DispatcherService& service() { return *service_; }
 
  private:
   Dispatcher(const DispatcherConfig& config, Deps deps);
 
   absl::Status Listen();
+  void StartDuties();
+  void StartCandidate();
+  absl::Status ServeMetrics();
+  Metrics& metrics() { return own_metrics_ != nullptr ? *own_metrics_ : *deps_.metrics; }
 
   const DispatcherConfig config_;
   Deps deps_;
   std::unique_ptr<Metrics> own_metrics_;
   DispatcherMetrics metrics_;
-  std::unique_ptr<DispatcherService> service_;
+  std::unique_ptr<DispatcherService> service_;  // of a lone dispatcher
+  LeaderGate gate_;                             // of one of several, and what it counts
+  std::unique_ptr<JournalMetrics> journal_metrics_;
   std::unique_ptr<grpc::Service> grpc_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::string address_;
   std::string metrics_address_;
   // Last: their threads use everything above.
+  std::unique_ptr<Candidate> candidate_;
   std::unique_ptr<PeriodicTask> duties_;
   std::unique_ptr<PeriodicTask>
       snapshots_;  // apart: one takes seconds where there are millions of splits

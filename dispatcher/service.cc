@@ -8,6 +8,7 @@
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/saved_states.h"
+#include "rpc/leader_redirect.h"
 
 namespace headrace {
 
@@ -80,6 +81,7 @@ absl::Status DispatcherService::WaitDurable(uint64_t position) {
   const absl::Status durable = deps_.journal->WaitDurable(position);
   if (durable.ok()) return durable;
   absl::MutexLock lock(&mutex_);
+  if (LeaderNamedBy(durable).has_value()) return journal_failure_ = durable;  // its term is over
   if (journal_failure_.ok()) {
     journal_failure_ =
         Unavailable("the dispatcher's journal failed, restart it: {}", OneLine(durable));

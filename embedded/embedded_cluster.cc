@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "dispatcher/etcd/grpc_etcd_client.h"
 #include "dispatcher/graph_pipeline_resolver.h"
 #include "dispatcher/journal/open_journal.h"
 #include "rpc/failover_dispatcher_client.h"
@@ -24,7 +25,12 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> StartDispatcher(const DispatcherConf
   deps.resolver =
       MakeGraphPipelineResolver(catalog.ops, catalog.formats, NewLocalFileSystem(std::move(roots)));
   deps.metrics = metrics;
-  HR_ASSIGN_OR_RETURN(deps.journal, OpenJournal(config.journal, JournalMetrics(*metrics)));
+  if (config.journal.driver == "etcd") {
+    HR_ASSIGN_OR_RETURN(deps.etcd,
+                        DialEtcd(config.journal.endpoints, config.journal.tls, RealClock()));
+  } else {
+    HR_ASSIGN_OR_RETURN(deps.journal, OpenJournal(config.journal, JournalMetrics(*metrics)));
+  }
   return Dispatcher::Start(config, std::move(deps));
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +14,13 @@
 #include "common/metrics/metrics.h"
 
 namespace headrace {
+
+// A page for probes: 200 with what `check` says, or 503 with its error. `check` runs on the
+// server's thread.
+struct ProbePage {
+  std::string path;
+  std::function<absl::StatusOr<std::string>()> check;
+};
 
 class MetricsServer {
  public:
@@ -22,6 +30,11 @@ class MetricsServer {
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
       const std::string& listen, const std::string& setting, const Metrics& metrics,
       std::function<absl::Status()> health = {}, std::function<absl::Status()> ready = {});
+  // Other pages than those two.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& listen,
+                                                              const std::string& setting,
+                                                              const Metrics& metrics,
+                                                              std::vector<ProbePage> probes);
 
   const NetAddress& address() const { return server_->address(); }
 

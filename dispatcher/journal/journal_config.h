@@ -2,9 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "common/byte_count.h"
 #include "common/config/config.h"
+#include "transport/tls_files.h"
 
 namespace headrace {
 
@@ -12,6 +15,12 @@ struct JournalConfig {
   std::string driver = "file";
   std::string directory = "headrace-journal";
   ByteCount snapshot_after = MiB(64);
+  // Of `etcd`.
+  std::vector<std::string> endpoints;
+  std::string prefix = "headrace";
+  absl::Duration lease_ttl = absl::Seconds(5);
+  bool compact_history = true;
+  TlsFiles tls;
 };
 
 ConfigSpec<JournalConfig> JournalSection();

@@ -1,0 +1,243 @@
+"""Several dispatchers over one etcd: the leader is killed, frozen or cut off in mid-epoch, and every record comes once."""
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+import datasets
+import processes
+import test_delivery
+from processes import Role
+
+ETCD = pathlib.Path("/usr/bin/etcd")
+LEASE = 3.0  # seconds
+TAKEOVER = 5.0  # after the lease has expired: what is promised
+
+pytestmark = pytest.mark.skipif(not ETCD.exists(), reason=f"{ETCD} is missing (apt-get install etcd-server): failover NOT tested")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Etcd:
+    """One member on loopback; started again it has what it had."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.client, self.peer = free_port(), free_port()
+        self.process = None
+        self.start()
+
+    def start(self):
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.client, self.peer))
+        with open(self.directory / "etcd.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [ETCD, "--data-dir", self.directory / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
+                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+                 "--log-level", "warn", "--logger", "zap"], stdout=log, stderr=log)
+        processes.wait_for(lambda: fetch(self.client, "/health")[0] == 200, 30, "etcd")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def fetch(port, path):
+    """(status, body); (0, why) when nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError as error:
+        return 0, str(error)
+
+
+class Dispatcher(Role):
+    def __init__(self, directory, name, etcd, dispatchers):
+        self.metrics = free_port()
+        config = pathlib.Path(directory) / f"{name}.yaml"
+        config.write_text(f"""
+listen: 127.0.0.1:0
+metrics_listen: 127.0.0.1:{self.metrics}
+journal: {{driver: etcd, endpoints: ["127.0.0.1:{etcd.client}"], prefix: headrace-test, lease_ttl: {LEASE:g}s}}
+""")
+        super().__init__(directory, name, "dispatcher", "--config", config)
+
+    def leads(self):
+        return fetch(self.metrics, "/leader")[0] == 200
+
+    def health(self):
+        return fetch(self.metrics, "/healthz")
+
+
+class Cluster:
+    """etcd, dispatchers and workers in processes of their own. Leaves nothing running."""
+
+    def __init__(self, directory, dispatchers=2, workers=2):
+        self.directory = pathlib.Path(directory)
+        self.roles = []
+        self.etcd = Etcd(directory)
+        try:
+            self.dispatchers = [self.add(Dispatcher(directory, f"dispatcher{i}", self.etcd, dispatchers)) for i in range(dispatchers)]
+            self.address = ",".join(d.address() for d in self.dispatchers)
+            for i in range(workers):
+                self.add(Role(directory, f"worker{i}", "worker", "--dispatcher", self.address, "--listen", "127.0.0.1:0"))
+            self.leader()
+            for role in self.roles:
+                role.address()
+        except BaseException:
+            print(self.logs())
+            self.close()
+            raise
+
+    def add(self, role):
+        self.roles.append(role)
+        return role
+
+    def leader(self, seconds=20, besides=None):
+        return processes.wait_for(lambda: next((d for d in self.dispatchers if d is not besides and d.leads()), None), seconds, "a leader")
+
+    def jobs(self, address=None):
+        done = processes.run("jobs", "--cluster", address or self.address, "--output", "json", check=False)
+        return processes.json.loads(done.stdout) if done.returncode == 0 else []
+
+    def wait_for_records(self, count):
+        processes.wait_for(lambda: any(j["delivered"] > count for j in self.jobs()), 60, f"{count} delivered records")
+
+    def logs(self):
+        return "\n".join(f"--- {r.name}\n{r.log.read_text()}" for r in self.roles)
+
+    def close(self):
+        for role in self.roles:
+            if role.process.poll() is None:
+                role.process.send_signal(signal.SIGCONT)
+                role.process.kill()
+                role.process.wait()
+        self.etcd.kill()
+        shutil.rmtree(self.directory / "etcd", ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exc_type, *_):
+        self.close()
+        if exc_type is not None:
+            print(self.logs())
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    return datasets.one_huge_text(tmp_path_factory.mktemp("made"))  # 20,000 lines
+
+
+def train(cluster, dataset, directory, job, during, sleep=0.02):
+    pipeline = dataset.write(directory, test_delivery.steps_for("dynamic", batch=32))
+    got = test_delivery.train(cluster, pipeline, dataset.field, directory, job, trainers=2, sleep=sleep, during=during)
+    test_delivery.assert_each_once(got[0], dataset.expected)
+
+
+def assert_taken_over(cluster, old, killed_at, what):
+    """Waits for the other one to lead; how long that took since the lease must have expired."""
+    cluster.leader(seconds=LEASE + TAKEOVER + 5, besides=old)
+    took = time.monotonic() - killed_at
+    # The last renewal was sent at most a fifth of the lease before: so much earlier the lease may have expired.
+    print(f"\n{what}: another leads {took:.2f} s later: {took - LEASE:.2f} s after a lease of {LEASE:g} s that was renewed that instant, "
+          f"{took - LEASE * 0.8:.2f} s after the earliest possible expiry")
+    assert took - LEASE * 0.8 <= TAKEOVER * processes.SLOW
+    return took
+
+
+def test_the_leader_is_killed_in_mid_epoch(lines, tmp_path):
+    with Cluster(tmp_path) as cluster:
+        def kill():
+            cluster.wait_for_records(1000)
+            leader = cluster.leader()
+            leader.kill()
+            assert_taken_over(cluster, leader, time.monotonic(), "SIGKILL")
+
+        train(cluster, lines, tmp_path, "killed", kill)
+
+
+def test_the_leader_is_frozen_for_longer_than_its_lease(lines, tmp_path):
+    with Cluster(tmp_path) as cluster:
+        def freeze():
+            cluster.wait_for_records(1000)
+            old = cluster.leader()
+            old.process.send_signal(signal.SIGSTOP)
+            assert_taken_over(cluster, old, time.monotonic(), "SIGSTOP")
+            new = cluster.leader(besides=old)
+            before = max(j["delivered"] for j in cluster.jobs(new.address()))
+            old.process.send_signal(signal.SIGCONT)
+            # It finds out by its own clock, and says where to go.
+            status, text = processes.wait_for(lambda: (h := old.health())[1].find("the leader is at") > 0 and h, 10, "the old one to follow")
+            assert status == 200 and new.address() in text
+            assert new.leads() and not old.leads()
+            assert "leadership lost" in old.log.read_text()
+            assert max(j["delivered"] for j in cluster.jobs(old.address())) >= before  # asked there, answered by the leader
+
+        train(cluster, lines, tmp_path, "frozen", freeze)
+
+
+def test_a_leader_that_is_told_to_stop_keeps_nobody_waiting(lines, tmp_path):
+    with Cluster(tmp_path) as cluster:
+        def stop():
+            cluster.wait_for_records(1000)
+            old = cluster.leader()
+            asked = time.monotonic()
+            assert old.stop(within=5) == 0
+            cluster.leader(besides=old)
+            took = time.monotonic() - asked
+            print(f"\nSIGTERM: another leads {took:.2f} s later")
+            assert took < LEASE * processes.SLOW
+
+        train(cluster, lines, tmp_path, "stopped", stop)
+
+
+def test_etcd_is_away_for_less_and_for_more_than_a_lease(lines, tmp_path):
+    with Cluster(tmp_path) as cluster:
+        def restart_etcd():
+            cluster.wait_for_records(500)
+            cluster.etcd.kill()
+            time.sleep(0.5)
+            cluster.etcd.start()
+            cluster.leader()
+            before = max([j["delivered"] for j in cluster.jobs()], default=0)
+            cluster.etcd.kill()
+            processes.wait_for(lambda: not any(d.leads() for d in cluster.dispatchers), 2 * LEASE, "the leader to step down")
+            done = processes.run("jobs", "--cluster", cluster.address, check=False)
+            assert done.returncode == 1 and "UNAVAILABLE" in done.stderr, done.stderr
+            for dispatcher in cluster.dispatchers:  # a restart of its process would help nobody
+                assert dispatcher.health()[0] == 200
+                assert fetch(dispatcher.metrics, "/readyz")[0] == 503
+            cluster.etcd.start()
+            cluster.leader(seconds=LEASE + TAKEOVER + 10)
+            cluster.wait_for_records(before)
+
+        train(cluster, lines, tmp_path, "cut-off", restart_etcd)
+
+
+def test_a_follower_says_who_leads(tmp_path):
+    with Cluster(tmp_path) as cluster:
+        leader = cluster.leader()
+        follower = next(d for d in cluster.dispatchers if d is not leader)
+        processes.wait_for(lambda: leader.address() in follower.health()[1], 10, "the follower to know the leader")
+        assert leader.health() == (200, "ok: leader\n")
+        assert fetch(follower.metrics, "/readyz")[0] == 200
+        assert fetch(follower.metrics, "/leader")[0] == 503
+        # A command that knows the follower alone is sent on.
+        assert len(processes.json.loads(processes.run("workers", "--cluster", follower.address(), "--output", "json").stdout)) == 2
+        metrics = {d: re.search(r"^headrace_dispatcher_leader\S* (\S+)$", fetch(d.metrics, "/metrics")[1], re.M).group(1)
+                   for d in cluster.dispatchers}
+        assert float(metrics[leader]) == 1 and float(metrics[follower]) == 0
