@@ -19,7 +19,7 @@ void Raise(Counter& counter, uint64_t& shown, uint64_t total) {
 DispatcherMetrics::DispatcherMetrics(Metrics& metrics)
     : metrics_(metrics),
       leader_(metrics.AddGauge("headrace_dispatcher_leader",
-                               "1: this dispatcher leads (of several; a lone one: 0)")),
+                               "1: this dispatcher leads; a lone one always does")),
       terms_(
           metrics.AddCounter("headrace_dispatcher_terms_total", "How often it became the leader")),
       jobs_(metrics.AddGauge("headrace_dispatcher_jobs", "Jobs that run")),

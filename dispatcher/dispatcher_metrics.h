@@ -19,7 +19,7 @@ class DispatcherMetrics {
   explicit DispatcherMetrics(Metrics& metrics);
 
   void Update(const dispatch::State& state);
-  // Of a dispatcher that shares its work with others; by its candidate's thread.
+  // At the start of a lone dispatcher; else by its candidate's thread.
   void SetLeads(bool leads);
   void ObserveCall(std::string_view method, absl::Duration took, absl::StatusCode code);
 

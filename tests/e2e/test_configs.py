@@ -17,6 +17,11 @@ def test_a_roles_config_loads_and_holds_the_defaults(role, name):
     assert with_file == processes.run(role, "--print-config").stdout
 
 
+def test_the_config_of_one_of_several_dispatchers_loads():
+    printed = processes.run("dispatcher", "--config", CONFIGS / "dispatcher-ha.yaml", "--print-config").stdout
+    assert "driver: etcd" in printed and "etcd-2:2379" in printed
+
+
 def test_there_are_at_least_four_pipelines():
     assert len(PIPELINES) >= 4
 
@@ -56,4 +61,5 @@ def test_a_sample_pipeline_runs(pipeline, data):
 
 def test_the_readme_names_every_config():
     text = (processes.SOURCE / "README.md").read_text()
-    assert "configs/dispatcher.yaml" in text and "configs/worker.yaml" in text
+    for name in ("dispatcher", "dispatcher-ha", "worker"):
+        assert f"configs/{name}.yaml" in text, name
