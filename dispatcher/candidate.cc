@@ -7,6 +7,7 @@
 #include "common/logging/logging.h"
 #include "common/status.h"
 #include "common/sync/periodic_task.h"
+#include "rpc/leader_redirect.h"
 
 namespace headrace {
 namespace {
@@ -125,25 +126,22 @@ void Candidate::Lead(std::shared_ptr<Term> term) {
     term_ = term;
   }
   LogInfo("taking over at {}", address_);
-  const absl::Status recovered = term->service->Recover();
-  if (recovered.ok()) {
-    Serve(*term);
-  } else if (!stop_.Cancelled()) {
-    LogError("cannot take over: {}", OneLine(recovered));
-  }
+  absl::Status failure = Annotate(term->service->Recover(), "cannot take over");
+  if (failure.ok()) failure = Serve(*term);
+  if (!failure.ok() && !stop_.Cancelled()) LogError("{}", OneLine(failure));
   {
     absl::MutexLock lock(&mutex_);
     term_ = nullptr;
   }
   term->leadership->Resign(kResignTimeout);
   retired_.push_back(std::move(term));
-  if (recovered.ok() || stop_.Cancelled()) return;
-  SetRole(false, "", Annotate(recovered, "cannot take over"));
+  if (failure.ok() || stop_.Cancelled()) return;
+  SetRole(false, "", failure);
   // Another may be able to: it needs a moment to notice.
   stop_.token().Wait(10 * poll_);
 }
 
-void Candidate::Serve(Term& term) {
+absl::Status Candidate::Serve(Term& term) {
   {
     absl::MutexLock lock(&mutex_);
     deps_.gate->Open({term_, term_->service.get()});
@@ -154,7 +152,9 @@ void Candidate::Serve(Term& term) {
     PeriodicTask snapshots("hr-disp-snap", kSnapshotPeriod, [&term] {
       if (term.leadership->Holds()) term.service->CompactIfWorthwhile();
     });
-    while (term.leadership->Holds() && !stop_.token().Wait(config_.background_period)) {
+    // Where etcd refused a write (it is full) the service has ended, though the term has not.
+    while (term.leadership->Holds() && term.service->health().ok() &&
+           !stop_.token().Wait(config_.background_period)) {
       term.service->RunDuties();
     }
     deps_.gate->Close();
@@ -163,6 +163,8 @@ void Candidate::Serve(Term& term) {
   }
   if (deps_.metrics != nullptr) deps_.metrics->Update(dispatch::State());
   LogInfo("no longer the leader");
+  const absl::Status health = term.service->health();
+  return LeaderNamedBy(health).has_value() ? absl::OkStatus() : health;
 }
 
 }  // namespace headrace

@@ -69,7 +69,8 @@ class Candidate {
   void Run();
   void Lead(std::shared_ptr<Term> term);
   std::shared_ptr<Term> MakeTerm(std::unique_ptr<Leadership> leadership);
-  void Serve(Term& term);
+  // Until the term is over: OK; or the journal has failed: how.
+  absl::Status Serve(Term& term);
   void SetRole(bool leads, std::string leader, absl::Status trouble);
 
   const DispatcherConfig config_;

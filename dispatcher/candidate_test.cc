@@ -122,6 +122,23 @@ TEST(CandidateTest, ALeaderWithoutEtcdStepsDownAndComesBack) {
   ASSERT_TRUE(opened.ok()) << opened.status();
 }
 
+TEST(CandidateTest, ALeaderWhoseEtcdIsFullStepsDownAndComesBack) {
+  FakeEtcd etcd(RealClock());
+  Node a(etcd, "a:1");
+  ASSERT_TRUE(Until([&] { return a.leads(); }));
+  etcd.SetFaults(
+      [](std::string_view method) { return method == "Txn" ? Fault::kFull : Fault::kNone; });
+  EXPECT_TRUE(absl::IsUnavailable(Open(a, 1).status()));
+  ASSERT_TRUE(Until([&] { return !a.leads(); }));
+  ASSERT_TRUE(
+      Until([&] { return a.candidate->Role().find("space exceeded") != std::string::npos; }));
+  EXPECT_FALSE(a.candidate->Ready().ok());
+  etcd.SetFaults({});  // somebody makes room
+  ASSERT_TRUE(Until([&] { return a.leads(); }));
+  const auto opened = Open(a, 1);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+}
+
 TEST(CandidateTest, AFencedLeaderStepsDown) {
   FakeEtcd etcd(RealClock());
   Node a(etcd, "a:1");

@@ -25,6 +25,7 @@ class FakeEtcd final : public EtcdClient {
     kLoseRequest,  // etcd never sees it
     kLoseReply,    // etcd does it, the caller does not learn
     kLate,         // the caller gets no answer; etcd does it at DeliverLate()
+    kFull,         // etcd refuses it for want of room
   };
   // Asked before each call with the method's name, under the mutex.
   using Faults = std::function<Fault(std::string_view method)>;
@@ -131,6 +132,8 @@ class FakeEtcd final : public EtcdClient {
           (void)act();
         });
         return DeadlineExceeded("{}: on its way", method);
+      case Fault::kFull:
+        return absl::ResourceExhaustedError("etcdserver: mvcc: database space exceeded");
       case Fault::kLoseRequest:
         break;
     }
