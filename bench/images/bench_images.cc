@@ -155,6 +155,7 @@ absl::Status Measure(WorkerProcess& worker, const std::string& folder, int round
   }
   DispatcherConfig config;
   config.listen = "127.0.0.1:0";
+  config.journal.driver = "memory";  // nothing is left behind where the benchmark runs
   const Catalog catalog;
   Metrics metrics("dispatcher");
   HR_ASSIGN_OR_RETURN(const std::unique_ptr<Dispatcher> dispatcher,

@@ -116,6 +116,18 @@ class Contestant:
         answer = self._guarded(act)
         if answer and keep:
             self.rounds.append(answer)
+        self.settle()
+
+    def settle(self, bound=10, step=0.25):
+        """Waits until it rests: what a library makes ahead after its round must not take the next one's cores."""
+        deadline = time.monotonic() + bound
+        before = self.cpu_seconds()
+        while time.monotonic() < deadline:
+            time.sleep(step)
+            now = self.cpu_seconds()
+            if now - before < 0.1 * step:
+                return
+            before = now
 
     def kill(self):
         """Twice: a process may start another while we look."""

@@ -1,6 +1,7 @@
 """One side of a comparison, in a process of its own: makes ready, then runs a round each time it is told to.
 
-    def make(args) -> round       # round() -> {"records": n, ...}: one epoch, all batches taken by the trainer in this process
+    def make(args) -> round       # round() -> {"records": n, ...}: one epoch, all batches taken by the trainer in this process;
+                                  # with "seconds" where a part of the round is not to count
     contestant.serve(make)
 
 Talks to contest.py over the pipes that it was started with: a JSON line per answer. What libraries print goes to standard error.
@@ -26,7 +27,7 @@ def serve(make):
         for _ in sys.stdin:
             begin = time.perf_counter()
             result = run()
-            answer(seconds=time.perf_counter() - begin, **result)
+            answer(**{"seconds": time.perf_counter() - begin, **result})
     except BaseException as error:  # every kind: the table says why
         import traceback
 

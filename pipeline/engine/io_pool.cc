@@ -30,6 +30,11 @@ void IoPool::Submit(std::function<void()> job) {
   wake_.Signal();
 }
 
+bool IoPool::busy() const {
+  absl::MutexLock lock(&mutex_);
+  return stop_ || !jobs_.empty();
+}
+
 void IoPool::Loop() {
   while (true) {
     std::function<void()> job;

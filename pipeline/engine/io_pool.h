@@ -26,12 +26,15 @@ class IoPool {
   // outlive who submitted it, so it must own what it touches.
   void Submit(std::function<void()> job);
 
+  // Jobs wait for a thread (or the pool is about to go): who runs one should come to its end.
+  bool busy() const;
+
   size_t threads() const { return threads_.size(); }
 
  private:
   void Loop();
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar wake_;
   std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

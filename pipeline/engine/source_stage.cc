@@ -88,7 +88,7 @@ void SourceStage::ScheduleLocked() {
     ++open;
     if (lane->reading || !MayReadLocked(*lane, i == 0)) continue;
     lane->reading = true;
-    deps_.io->Submit([self = shared_from_this(), lane] { self->ReadOnce(lane); });
+    deps_.io->Submit([self = shared_from_this(), lane] { self->ReadLane(lane); });
   }
 }
 
@@ -136,10 +136,17 @@ bool SourceStage::KeepLocked(Lane& lane, Item item) {
   return true;
 }
 
-void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
+void SourceStage::ReadLane(const std::shared_ptr<Lane>& lane) {
+  // Block after block, for a job for each would wake a thread for each; but others' jobs come
+  // between.
+  while (ReadOnce(lane)) {
+  }
+}
+
+bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
   {
     absl::MutexLock lock(&mutex_);
-    if (lane->dropped || stopped_) return;
+    if (lane->dropped || stopped_) return false;
   }
   const absl::Duration start = deps_.clock->Steady();
   const uint64_t before = deps_.cpu->ThreadNanos();
@@ -151,14 +158,18 @@ void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
 
   bool item_ready = false;
   bool want_leases = false;
+  bool again = false;
   if (item) {
     const bool slow = deps_.clock->Steady() - start > kSlowRead;
     absl::MutexLock lock(&mutex_);
     if (slow && !lanes_.empty() && lanes_.front() == lane && lane->items.empty())
       GrowWindowLocked();
-    if (!KeepLocked(*lane, *std::move(item))) return;
-    item_ready = lanes_.front() == lane && !lane->items.empty();
+    if (!KeepLocked(*lane, *std::move(item))) return false;
+    const bool first = lanes_.front() == lane;
+    item_ready = first && !lane->items.empty();
     want_leases = lane->done && LeasesWantedLocked() > 0;
+    again = !lane->done && MayReadLocked(*lane, first) && !deps_.io->busy();
+    lane->reading = again;
     ScheduleLocked();
   }
   absl::ReaderMutexLock gate(&gate_);
@@ -169,6 +180,7 @@ void SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
   }
   if (item_ready && callbacks_.on_item) callbacks_.on_item();
   if (want_leases && callbacks_.on_want_leases) callbacks_.on_want_leases();
+  return again;
 }
 
 size_t SourceStage::LeasesWantedLocked() const {

@@ -100,8 +100,10 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   // Submits a job for every lane that may read.
   void ScheduleLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayReadLocked(Lane& lane, bool first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On an I/O thread: reads one block of the lane.
-  void ReadOnce(const std::shared_ptr<Lane>& lane);
+  // On an I/O thread: reads blocks of the lane while it may and nobody else waits for the thread.
+  void ReadLane(const std::shared_ptr<Lane>& lane);
+  // One block. True: the same thread may read the next one.
+  bool ReadOnce(const std::shared_ptr<Lane>& lane);
   absl::StatusOr<bool> Fill(Lane& lane, Block& block);
   Item Sift(Lane& lane, Block block, bool more);
   // Puts what was read into the lane. False: it was dropped meanwhile.

@@ -30,10 +30,10 @@ void AwaitTrue(const std::function<bool()>& condition) {
 class SourceStageTest : public ::testing::Test {
  protected:
   std::shared_ptr<SourceStage> Make(CountingFormat::Options format,
-                                    uint64_t read_bytes = 10 << 20) {
+                                    uint64_t read_bytes = 10 << 20, IoPool* io = nullptr) {
     format.pad_bytes = 1000;
     SourceStage::Deps deps;
-    deps.io = &io_;
+    deps.io = io != nullptr ? io : &io_;
     deps.clock = &clock_;
     deps.cpu = &RealCpuMeter();
     deps.files = NewLocalFileSystem();
@@ -96,6 +96,29 @@ TEST_F(SourceStageTest, ReadsOnlyALittleAheadOfAConsumerThatDoesNotKeepUp) {
   for (int i = 0; i < 500; ++i) AwaitTrue([&] { return stage->Pop().has_value(); });
   EXPECT_EQ(stage->window_bytes(), window);
   EXPECT_LT(stage->peak_bytes(), window + 6 * kBlockBytes);
+  stage->Stop();
+}
+
+TEST_F(SourceStageTest, WhoeverWaitsForTheThreadGetsItBetweenTwoBlocks) {
+  IoPool single(1);
+  std::atomic<bool> other_ran = false;
+  std::atomic<int> reads = 0;
+  std::atomic<int> reads_before_other = 0;
+  CountingFormat::Options format;
+  format.before_read = [&](uint64_t) {
+    if (++reads == 2) {
+      single.Submit([&] {
+        reads_before_other = reads.load();
+        other_ran = true;
+      });
+    }
+    return absl::OkStatus();
+  };
+  auto stage = Make(std::move(format), 10 << 20, &single);
+  stage->AddLease(MakeLease(1, 1, 60), {});  // three blocks, less than the window
+  EXPECT_EQ(PopSplit(*stage).second, 60u);
+  AwaitTrue([&] { return other_ran.load(); });
+  EXPECT_EQ(reads_before_other, 2);
   stage->Stop();
 }
 

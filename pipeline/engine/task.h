@@ -89,9 +89,9 @@ struct TaskOptions {
   size_t open_splits = 4;         // read at once: the first in line, and the next ones ahead
   size_t max_leases_ahead = 256;  // leased and not yet read
   uint64_t target_block_nanos =
-      2'000'000;  // CPU time of a block in a chain, by which blocks get their rows
+      4'000'000;  // CPU time of a block in a chain, by which blocks get their rows
   size_t max_block_rows = 1024;
-  uint64_t max_block_bytes = 256 << 10;  // as read; a larger record is a block of its own
+  uint64_t max_block_bytes = 512 << 10;  // as read; a larger record is a block of its own
   size_t max_failure_samples = 10;       // kept, per task
 };
 

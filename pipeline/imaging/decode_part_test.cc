@@ -45,6 +45,43 @@ TEST(DecodePartTest, ARegionIsExactlyThatPartOfTheWhole) {
   }
 }
 
+// The reader decodes less of what lies beside a cut than of what is inside; where that begins
+// depends on the sampling, and restarts fall where they like.
+TEST(DecodePartTest, ARegionIsExactlyThatPartInEveryFormOfJpeg) {
+  const std::vector<JpegForm> forms = {{.horizontal = 2, .vertical = 2},
+                                       {.horizontal = 2, .vertical = 1},
+                                       {.horizontal = 1, .vertical = 2},
+                                       {.horizontal = 1, .vertical = 1},
+                                       {.restart_interval = 3},
+                                       {.horizontal = 2, .vertical = 1, .restart_interval = 11},
+                                       {.progressive = true}};
+  for (const int64_t channels : {1, 3, 4}) {
+    const TestImage picture = MakeNoise(83, 131, channels, 7);
+    for (size_t f = 0; f < forms.size(); ++f) {
+      const std::string file = EncodeJpeg(picture.view(), forms[f]);
+      Buffer whole;
+      ASSERT_TRUE(DecodeImage(file, {}, std::ref(whole)).ok());
+      const ImageView all{whole.bytes.data(), 83, 131, 3};
+      for (const Region region : {Region{0, 0, 20, 20},
+                                  {61, 33, 30, 17},
+                                  {111, 63, 20, 20},
+                                  {16, 16, 16, 16},
+                                  {64, 0, 1, 83},
+                                  {0, 40, 131, 1}}) {
+        Buffer part;
+        const absl::StatusOr<ImageView> got = DecodeRegion(file, region, {}, std::ref(part));
+        ASSERT_TRUE(got.ok()) << got.status();
+        for (int64_t y = 0; y < region.height; ++y) {
+          ASSERT_TRUE(std::equal(got->row(y), got->row(y) + region.width * 3,
+                                 all.row(region.top + y) + region.left * 3))
+              << channels << " channels, form " << f << ", region at " << region.left << ","
+              << region.top << ", row " << y;
+        }
+      }
+    }
+  }
+}
+
 // What a pipeline without fusing gives.
 std::vector<uint8_t> Apart(const std::string& file, const Box& box, ResampleMethod method,
                            int64_t size) {

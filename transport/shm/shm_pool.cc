@@ -50,7 +50,7 @@ std::shared_ptr<std::byte> ShmPool::Take(size_t bytes) {
   std::byte* slot = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_ || readers_ == 0) return nullptr;
+    if (closed_ || !WantedLocked()) return nullptr;
     Segment* segment = FindFree(slot_bytes);
     if (segment == nullptr) segment = Grow(slot_bytes);
     if (segment == nullptr) return nullptr;
@@ -60,6 +60,11 @@ std::shared_ptr<std::byte> ShmPool::Take(size_t bytes) {
   }
   return std::shared_ptr<std::byte>(slot,
                                     [pool = shared_from_this()](std::byte* p) { pool->Return(p); });
+}
+
+bool ShmPool::WantedLocked() const {
+  if (readers_ > 0) return true;
+  return last_reader_left_ && clock_.Steady() - *last_reader_left_ < options_.keep_idle;
 }
 
 // The tightest size that wastes no more than half; of it the oldest segment, so that later ones run
@@ -142,7 +147,7 @@ void ShmPool::AddReader() {
 
 void ShmPool::RemoveReader() {
   absl::MutexLock lock(&mutex_);
-  --readers_;
+  if (--readers_ == 0) last_reader_left_ = clock_.Steady();
 }
 
 void ShmPool::Close() {

@@ -32,7 +32,8 @@ class ShmPool final : public FrameMemory, public std::enable_shared_from_this<Sh
   static std::shared_ptr<ShmPool> Create(const Options& options, const Clock& clock);
   ~ShmPool() override;
 
-  // Null when all is taken, and while nobody reads from the pool (AddReader).
+  // Null when all is taken, and when nobody reads from the pool (AddReader) nor has for keep_idle:
+  // between two epochs there is a moment without readers, and the first batches belong here too.
   std::shared_ptr<std::byte> Take(size_t bytes) override;
 
   // Clients that have the pool's segments mapped. Without any, the engine's memory is better its
@@ -80,6 +81,7 @@ class ShmPool final : public FrameMemory, public std::enable_shared_from_this<Sh
   };
 
   ShmPool(const Options& options, const Clock& clock);
+  bool WantedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Segment* FindFree(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Segment* Grow(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The segment that holds `at`; null when none does.
@@ -101,6 +103,7 @@ class ShmPool final : public FrameMemory, public std::enable_shared_from_this<Sh
   size_t total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Duration> last_reader_left_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -101,6 +101,16 @@ TEST_F(ShmPoolTest, WithoutReadersAndOnceClosedThereIsNone) {
   EXPECT_EQ(pool->used_bytes(), 0u);
 }
 
+TEST_F(ShmPoolTest, StaysOpenBetweenTheReadersOfTwoEpochsButNotForever) {
+  auto pool = Pool(8 * kMiB);
+  const std::byte* first = pool->Take(kMiB).get();
+  pool->RemoveReader();
+  clock_.Advance(absl::Seconds(9));
+  EXPECT_EQ(pool->Take(kMiB).get(), first);  // the warm one, in time for the next epoch's reader
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_EQ(pool->Take(kMiB), nullptr);
+}
+
 TEST_F(ShmPoolTest, AClientCanNeitherShrinkNorWriteASegment) {
   auto pool = Pool(8 * kMiB);
   auto slot = pool->Take(kMiB);
