@@ -9,13 +9,8 @@ namespace headrace {
 
 absl::Status WorkerProcesses::Start(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    std::vector<std::string> arguments = {"/proc/self/exe", "worker",   "--dispatcher",
-                                          dispatcher_,      "--listen", "127.0.0.1:0"};
-    arguments.insert(arguments.end(), arguments_.begin(), arguments_.end());
-    const std::string log =
-        log_directory_.empty() ? ""
-                               : fmt::format("{}/worker-{}.log", log_directory_, processes_.size());
-    HR_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(arguments, log));
+    HR_ASSIGN_OR_RETURN(ChildProcess process,
+                        launch_.Start(fmt::format("worker-{}", processes_.size())));
     processes_.push_back(std::move(process));
   }
   return absl::OkStatus();
@@ -30,8 +25,9 @@ size_t WorkerProcesses::running() {
 std::string WorkerProcesses::Failure() {
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (const std::optional<int> code = processes_[i].Ended()) {
-      const std::string log =
-          log_directory_.empty() ? "" : fmt::format("; see {}/worker-{}.log", log_directory_, i);
+      const std::string log = launch_.log_directory.empty()
+                                  ? ""
+                                  : fmt::format("; see {}/worker-{}.log", launch_.log_directory, i);
       return fmt::format("worker process {} (pid {}) ended with exit code {}{}", i,
                          processes_[i].pid(), *code, log);
     }

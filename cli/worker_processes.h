@@ -7,7 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "cli/child_process.h"
+#include "cli/worker_launch.h"
+#include "common/process/child_process.h"
 
 namespace headrace {
 
@@ -17,9 +18,7 @@ class WorkerProcesses {
   // to our stderr when it is empty.
   WorkerProcesses(std::string dispatcher, std::vector<std::string> arguments,
                   std::string log_directory)
-      : dispatcher_(std::move(dispatcher)),
-        arguments_(std::move(arguments)),
-        log_directory_(std::move(log_directory)) {}
+      : launch_{std::move(dispatcher), std::move(arguments), std::move(log_directory)} {}
   // Stop(2 s).
   ~WorkerProcesses() { Stop(absl::Seconds(2)); }
 
@@ -31,9 +30,7 @@ class WorkerProcesses {
   void Stop(absl::Duration timeout);
 
  private:
-  const std::string dispatcher_;
-  const std::vector<std::string> arguments_;
-  const std::string log_directory_;
+  const WorkerLaunch launch_;
   std::vector<ChildProcess> processes_;
 };
 

@@ -34,11 +34,14 @@ function(headrace_test name)
     ENVIRONMENT "HEADRACE_SOURCE_DIR=${CMAKE_SOURCE_DIR};HEADRACE_BUILD_DIR=${CMAKE_BINARY_DIR};LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/sanitizers/lsan.supp:print_suppressions=0")
 endfunction()
 
-# headrace_plugins(NAME KIND Registry HEADER registry.h FILES a.cc b.cc DEPS lib ...): a plug-in folder. Every a.cc defines
+# headrace_plugins(NAME KIND Registry HEADER registry.h [NAMESPACE headrace::x] FILES a.cc b.cc DEPS lib ...): a plug-in folder. Every a.cc defines
 # `void Register_a(Registry&)`; the generated `void RegisterAll_NAME(Registry&)` calls each of them by name, so a new
 # file is registered without a static initialiser and cannot be dropped by the linker.
 function(headrace_plugins name)
-  cmake_parse_arguments(A "" "KIND;HEADER" "FILES;EXTRA;DEPS" ${ARGN})
+  cmake_parse_arguments(A "" "KIND;HEADER;NAMESPACE" "FILES;EXTRA;DEPS" ${ARGN})
+  if(NOT A_NAMESPACE)
+    set(A_NAMESPACE headrace)
+  endif()
   set(declarations "")
   set(calls "")
   foreach(file ${A_FILES})
@@ -50,11 +53,11 @@ function(headrace_plugins name)
   file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
 "// Made by CMake from the files of this folder. Do not edit.
 #include \"${A_HEADER}\"
-namespace headrace {
+namespace ${A_NAMESPACE} {
 ${declarations}
 void RegisterAll_${name}(${A_KIND}& registry) {
 ${calls}}
-}  // namespace headrace
+}  // namespace ${A_NAMESPACE}
 ")
   headrace_library(${name} SOURCES ${A_FILES} ${A_EXTRA} ${out} DEPS ${A_DEPS})
 endfunction()

@@ -25,7 +25,7 @@ ROOMS = [
 ]
 # Folders within a room, lowest first; "" is the room's own files, which every folder of it may import.
 FOLDERS = {
-    "common": [{""}, {"logging"}, {"config", "sync"}, {"http"}, {"metrics", "role"}],
+    "common": [{""}, {"logging"}, {"config", "sync"}, {"http", "process"}, {"metrics", "role"}],
     "pipeline": [
         {""},
         {"audio", "collate", "graph", "imaging", "record", "sources", "splits", "video"},
@@ -35,6 +35,15 @@ FOLDERS = {
         {"passes"},
         {"catalog", "docs"},
         {"engine", "ordering"},
+    ],
+    "orchestrator": [
+        {""},
+        {"observation"},
+        {"decision"},
+        {"autoscale", "placement", "capacity", "sharing"},  # policies: pure functions
+        {"drivers", "timeline"},
+        {"loop"},
+        {"simulator"},
     ],
 }
 # Libraries that stay behind one folder of ours.

@@ -1,4 +1,4 @@
-#include "cli/child_process.h"
+#include "common/process/child_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
