@@ -68,8 +68,9 @@ void Make(int64_t in_size, double low, double high, int64_t out_size, ResampleMe
     const double* used = weights.data();
     while (count > 1 && used[0] == 0) ++used, ++first, --count;
     while (count > 1 && used[count - 1] == 0) --count;
+    const double share = 1.0 / sum;
     for (int64_t t = 0; t < count; ++t)
-      weights[static_cast<size_t>(used - weights.data() + t)] /= sum;
+      weights[static_cast<size_t>(used - weights.data() + t)] *= share;
     Store(used, count, axis.weights.data() + i * axis.stride);
     axis.first[static_cast<size_t>(i)] = static_cast<int32_t>(first);
     axis.count[static_cast<size_t>(i)] = static_cast<int32_t>(count);

@@ -1,11 +1,20 @@
 #include "pipeline/splits/split_list.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/status.h"
 
 namespace headrace {
 namespace {
+
+// Modulo 2^64, so that no two times are too far apart and no foreign step overflows.
+int64_t Step(int64_t from, int64_t to) {
+  return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
+}
+int64_t After(int64_t from, int64_t step) {
+  return static_cast<int64_t>(static_cast<uint64_t>(from) + static_cast<uint64_t>(step));
+}
 
 // What one split takes in a piece: small numbers mostly.
 constexpr size_t kSplitBytes = 8;
@@ -97,7 +106,7 @@ size_t SplitList::Encode(size_t first, v1::SplitColumns& piece) const {
       piece.mutable_path_tails()->append(next, keep);
       piece.add_path_tail_length(static_cast<uint32_t>(next.size() - keep));
       piece.add_file_size(file_size_[file]);
-      piece.add_file_mtime_step_ns(file_mtime_ns_[file] - mtime_ns);
+      piece.add_file_mtime_step_ns(Step(mtime_ns, file_mtime_ns_[file]));
       piece.add_root_length(root_length_[file]);
       bytes += kFileBytes + next.size() - keep;
       path = next;
@@ -134,7 +143,7 @@ absl::Status SplitList::DecodeFiles(const v1::SplitColumns& piece) {
     path.resize(piece.path_keep(i));
     path.append(piece.path_tails(), at, tail);
     at += tail;
-    mtime_ns += piece.file_mtime_step_ns(i);
+    mtime_ns = After(mtime_ns, piece.file_mtime_step_ns(i));
     AddFile(path, piece.file_size(i), mtime_ns, piece.root_length(i));
   }
   return absl::OkStatus();
@@ -153,7 +162,9 @@ absl::Status SplitList::DecodeSplits(const v1::SplitColumns& piece) {
     const bool new_file = piece.new_file(i) != 0;
     file += new_file ? 1 : 0;
     if (file == 0 || file > paths_.size()) return Unfit(piece, "new_file");
-    file_index += piece.file_index_step(i);
+    file_index = After(file_index, piece.file_index_step(i));
+    if (file_index < 0 || file_index > std::numeric_limits<uint32_t>::max())
+      return Unfit(piece, "file_index_step");
     const uint64_t begin = (new_file ? 0 : end) + static_cast<uint64_t>(piece.begin_step(i));
     end = begin + piece.length(i);
     file_.push_back(static_cast<uint32_t>(file - 1));

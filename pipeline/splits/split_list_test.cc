@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "fmt/format.h"
@@ -125,6 +126,10 @@ TEST(SplitListTest, ColumnsThatDoNotFitAreRefused) {
   EXPECT_TRUE(refused([](v1::SplitColumns& p) { p.set_new_file(0, 0); }));
   EXPECT_TRUE(refused([](v1::SplitColumns& p) { p.set_path_keep(0, 9); }));
   EXPECT_TRUE(refused([](v1::SplitColumns& p) { p.add_more_of(0); }));
+  for (const int64_t step : {std::numeric_limits<int64_t>::max(),
+                             std::numeric_limits<int64_t>::min(), int64_t{1} << 32, int64_t{-1}}) {
+    EXPECT_TRUE(refused([&](v1::SplitColumns& p) { p.set_file_index_step(0, step); }));
+  }
 }
 
 }  // namespace
