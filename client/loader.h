@@ -26,8 +26,13 @@
 namespace headrace {
 
 struct LoaderStats {
-  absl::Duration step = absl::ZeroDuration();  // the trainer's own time between elements
-  absl::Duration wait = absl::ZeroDuration();  // it asked and had nothing
+  absl::Duration step = absl::ZeroDuration();    // the trainer's own time between elements
+  absl::Duration wait = absl::ZeroDuration();    // it asked and had nothing
+  absl::Duration paused = absl::ZeroDuration();  // did something else: evaluated, saved
+  absl::Duration longest_wait = absl::ZeroDuration();
+  absl::Duration usual_step = absl::ZeroDuration();  // what a step takes at present
+  uint64_t steps = 0;
+  double stall_fraction = 0;  // wait / (step + wait)
   uint64_t elements = 0;
   uint64_t bytes = 0;
   uint64_t held_bytes = 0;  // prefetched, now

@@ -247,7 +247,10 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
   absl::Duration now = clock_->Steady();
   const absl::Duration asked = now;
   meter_.Asked(now);
-  const absl::Cleanup answered = [&] { meter_.Answered(now); };
+  bool left_waiting = false;
+  const absl::Cleanup answered = [&] {
+    left_waiting ? meter_.LeftWaiting(now) : meter_.Answered(now);
+  };
   while (true) {
     HR_RETURN_IF_ERROR(Ended());
     if (now - answered_ > client_.outage_timeout) {
@@ -266,6 +269,7 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
       return std::nullopt;
     }
     if (now >= deadline) {
+      left_waiting = true;
       return DeadlineExceeded("no element within {}{}", absl::FormatDuration(timeout),
                               waiting_.empty() ? "" : ": " + waiting_);
     }
@@ -315,6 +319,11 @@ LoaderStats LoaderCore::stats() const {
   LoaderStats stats = stats_;
   stats.step = meter_.step();
   stats.wait = meter_.wait();
+  stats.paused = meter_.paused();
+  stats.longest_wait = meter_.longest_wait();
+  stats.usual_step = meter_.usual_step();
+  stats.steps = meter_.steps();
+  stats.stall_fraction = meter_.stall_fraction();
   stats.held_bytes = merger_.held_bytes();
   return stats;
 }

@@ -16,7 +16,7 @@
 #include "client/frame_merger.h"
 #include "client/loader.h"
 #include "client/ordered_sequence.h"
-#include "client/stall_meter.h"
+#include "client/step_clock.h"
 #include "client/step_gate.h"
 #include "client/task_streams.h"
 #include "common/sync/thread.h"
@@ -137,7 +137,7 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
   TaskStreams streams_ ABSL_GUARDED_BY(mutex_);
   StepGate gate_ ABSL_GUARDED_BY(mutex_);
-  StallMeter meter_ ABSL_GUARDED_BY(mutex_);
+  StepClock meter_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<OrderedSequence> sequence_ ABSL_GUARDED_BY(mutex_);  // ordering deterministic
   std::map<uint32_t, std::set<uint64_t>> lane_tasks_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::OrderedPosition> resume_ ABSL_GUARDED_BY(mutex_);
