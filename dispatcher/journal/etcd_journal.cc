@@ -40,14 +40,7 @@ EtcdJournal::EtcdJournal(Options options, Leadership& term, EtcdClient& etcd,
       etcd_(etcd),
       metrics_(metrics) {}
 
-EtcdJournal::~EtcdJournal() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    appended_.Signal();
-  }
-  committer_.Join();
-}
+EtcdJournal::~EtcdJournal() { queue_.Stop(); }
 
 std::string EtcdJournal::EventKey(uint64_t first) const {
   return fmt::format("{}/e/{:016x}", options_.prefix, first);
@@ -211,7 +204,6 @@ absl::Status EtcdJournal::ReplayEvents(const Reader& reader) {
   }
   absl::MutexLock lock(&mutex_);
   groups_ = std::move(groups);
-  position_ = durable_ = end_;
   return absl::OkStatus();
 }
 
@@ -227,64 +219,34 @@ absl::Status EtcdJournal::Replay(const Reader& reader) {
   LogInfo("journal etcd {}: a snapshot of {} bytes and {} events behind it, replayed in {}",
           options_.prefix, meta_.bytes(), end_ - meta_.position(),
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))));
-  committer_ = Thread("hr-journal", [this] { CommitLoop(); });
+  queue_.Start(
+      end_, [this](std::span<v1::Event> events, uint64_t first) { return Commit(events, first); });
   return absl::OkStatus();
 }
 
 uint64_t EtcdJournal::Append(std::vector<v1::Event> events) {
-  absl::MutexLock lock(&mutex_);
-  position_ += events.size();
-  if (events.empty() || !failure_.ok()) return position_;  // WaitDurable tells
-  if (queue_.empty()) {
-    queue_ = std::move(events);
-  } else {
-    for (v1::Event& event : events) queue_.push_back(std::move(event));
-  }
-  appended_.Signal();
-  return position_;
+  return queue_.Append(std::move(events));
 }
 
 absl::Status EtcdJournal::WaitDurable(uint64_t position) {
-  absl::MutexLock lock(&mutex_);
-  while (durable_ < position && failure_.ok()) committed_.Wait(&mutex_);
-  if (!failure_.ok()) return failure_;
+  HR_RETURN_IF_ERROR(queue_.WaitDurable(position));
   return term_.Check();
 }
 
-void EtcdJournal::CommitLoop() {
-  std::vector<v1::Event> events;
-  size_t next = 0;
-  uint64_t first = 0;
-  while (true) {
-    if (next == events.size()) {
-      absl::MutexLock lock(&mutex_);
-      while (queue_.empty() && !stopping_) appended_.Wait(&mutex_);
-      if (queue_.empty()) return;
-      events = std::exchange(queue_, {});
-      first = position_ - events.size();
-      next = 0;
-    }
-    v1::EventGroup group;
-    size_t bytes = 0;
-    while (next < events.size()) {
-      const size_t size = events[next].ByteSizeLong() + 6;  // with its tag and length
-      if (group.events_size() != 0 && bytes + size > options_.piece_bytes) break;
-      bytes += size;
-      *group.add_events() = std::move(events[next++]);
-    }
-    const absl::Status status = CommitGroup(first, group);
-    absl::MutexLock lock(&mutex_);
-    if (!status.ok()) {
-      failure_ = Annotate(status, fmt::format("journal etcd {}", options_.prefix));
-      queue_.clear();
-      committed_.SignalAll();
-      return;
-    }
-    groups_.push_back(first);
-    first += static_cast<uint64_t>(group.events_size());
-    durable_ = first;
-    committed_.SignalAll();
+absl::StatusOr<size_t> EtcdJournal::Commit(std::span<v1::Event> events, uint64_t first) {
+  v1::EventGroup group;
+  size_t bytes = 0;
+  for (v1::Event& event : events) {
+    const size_t size = event.ByteSizeLong() + 6;  // with its tag and length
+    if (group.events_size() != 0 && bytes + size > options_.piece_bytes) break;
+    bytes += size;
+    *group.add_events() = std::move(event);
   }
+  HR_RETURN_IF_ERROR(
+      Annotate(CommitGroup(first, group), fmt::format("journal etcd {}", options_.prefix)));
+  absl::MutexLock lock(&mutex_);
+  groups_.push_back(first);  // before it counts as durable: FirstGroupOf looks for it
+  return static_cast<size_t>(group.events_size());
 }
 
 absl::Status EtcdJournal::CommitGroup(uint64_t first, const v1::EventGroup& group) {
@@ -351,10 +313,58 @@ bool EtcdJournal::WantsCompaction() const {
 }
 
 uint64_t EtcdJournal::FirstGroupOf(uint64_t position) {
+  if (position >= queue_.durable()) return position;
   absl::MutexLock lock(&mutex_);
-  if (position >= durable_) return position;
   const auto behind = std::upper_bound(groups_.begin(), groups_.end(), position);
   return behind == groups_.begin() ? position : *(behind - 1);
+}
+
+absl::Status EtcdJournal::PutChunks(absl::FunctionRef<bool(std::string&)> next,
+                                    v1::EtcdJournalMeta& meta) {
+  etcd::TxnRequest guarded;
+  *guarded.add_compare() = term_.Guard();
+  *guarded.add_failure() = Get(term_.key());
+  for (std::string chunk; next(chunk);) {
+    HR_RETURN_IF_ERROR(PutPieces(ChunkKey(meta.snapshot(), meta.chunks()), chunk, guarded, guarded,
+                                 [](const etcd::TxnResponse&) { return false; }));
+    meta.set_chunks(meta.chunks() + 1);
+    meta.set_bytes(meta.bytes() + chunk.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> EtcdJournal::PutInForce(const v1::EtcdJournalMeta& meta) {
+  const std::string value = meta.SerializeAsString();
+  etcd::TxnRequest commit;
+  *commit.add_compare() = term_.Guard();
+  *commit.add_failure() = Get(term_.key());
+  *commit.add_compare() = HasValue(meta_key_, meta_value_);
+  *commit.add_success() = Put(meta_key_, value);
+  *commit.add_failure() = Get(meta_key_);
+  HR_ASSIGN_OR_RETURN(const etcd::TxnResponse response, Write(commit));
+  if (!response.succeeded()) {
+    const etcd::KeyValue* now = KeyValueOf(response, 1);
+    if (now == nullptr || now->value() != value) return Refused(response);
+  }
+  meta_ = meta;
+  meta_value_ = value;
+  return response.header().revision();
+}
+
+absl::Status EtcdJournal::DeleteOld(int64_t revision) {
+  etcd::TxnRequest chunks;
+  *chunks.add_compare() = term_.Guard();
+  *chunks.add_failure() = Get(term_.key());
+  *chunks.add_success() =
+      Delete(options_.prefix + "/s/", fmt::format("{}/s/{}", options_.prefix, meta_.snapshot()));
+  HR_RETURN_IF_ERROR(Write(chunks).status());
+  HR_RETURN_IF_ERROR(DeleteEventsBefore(meta_.first_group()));
+  if (!options_.compact_history || revision <= 0) return absl::OkStatus();
+  etcd::CompactionRequest history;
+  history.set_revision(revision);
+  const auto compacted = etcd_.Compact(history, kCallTimeout);
+  if (!compacted.ok()) LogDebug("etcd keeps its history: {}", OneLine(compacted.status()));
+  return absl::OkStatus();
 }
 
 absl::Status EtcdJournal::Compact(uint64_t position, absl::FunctionRef<bool(std::string&)> next) {
@@ -366,40 +376,11 @@ absl::Status EtcdJournal::Compact(uint64_t position, absl::FunctionRef<bool(std:
   meta.set_first_group(FirstGroupOf(position));
   meta.set_chunks(0);
   meta.set_bytes(0);
-  etcd::TxnRequest guarded;
-  *guarded.add_compare() = term_.Guard();
-  *guarded.add_failure() = Get(term_.key());
-  for (std::string chunk; next(chunk);) {
-    HR_RETURN_IF_ERROR(PutPieces(ChunkKey(meta.snapshot(), meta.chunks()), chunk, guarded, guarded,
-                                 [](const etcd::TxnResponse&) { return false; }));
-    meta.set_chunks(meta.chunks() + 1);
-    meta.set_bytes(meta.bytes() + chunk.size());
-  }
-  const std::string value = meta.SerializeAsString();
-  etcd::TxnRequest commit = guarded;
-  *commit.add_compare() = HasValue(meta_key_, meta_value_);
-  *commit.add_success() = Put(meta_key_, value);
-  *commit.add_failure() = Get(meta_key_);
-  HR_ASSIGN_OR_RETURN(const etcd::TxnResponse response, Write(commit));
-  if (!response.succeeded()) {
-    const etcd::KeyValue* now = KeyValueOf(response, 1);
-    if (now == nullptr || now->value() != value) return Refused(response);
-  }
-  meta_ = meta;
-  meta_value_ = value;
+  HR_RETURN_IF_ERROR(PutChunks(next, meta));
+  HR_ASSIGN_OR_RETURN(const int64_t revision, PutInForce(meta));
   bytes_since_ -= since;
   snapshot_bytes_ = meta.bytes();
-  // The snapshot is in force. What is no longer needed goes; what stays behind, goes next time.
-  *guarded.add_success() =
-      Delete(options_.prefix + "/s/", fmt::format("{}/s/{}", options_.prefix, meta.snapshot()));
-  HR_RETURN_IF_ERROR(Write(guarded).status());
-  HR_RETURN_IF_ERROR(DeleteEventsBefore(meta.first_group()));
-  if (options_.compact_history && response.header().revision() > 0) {
-    etcd::CompactionRequest history;
-    history.set_revision(response.header().revision());
-    const auto compacted = etcd_.Compact(history, kCallTimeout);
-    if (!compacted.ok()) LogDebug("etcd keeps its history: {}", OneLine(compacted.status()));
-  }
+  HR_RETURN_IF_ERROR(DeleteOld(revision));
   const absl::Duration took = RealClock().Steady() - start;
   metrics_.snapshots->Add();
   metrics_.snapshot_seconds->Add(took);

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/byte_count.h"
-#include "common/sync/thread.h"
 #include "dispatcher/etcd/etcd_client.h"
 #include "dispatcher/etcd/leadership.h"
+#include "dispatcher/journal/commit_queue.h"
 #include "dispatcher/journal/journal.h"
 #include "dispatcher/journal/journal_metrics.h"
 #include "headrace/v1/etcd_journal.pb.h"
@@ -78,7 +79,8 @@ class EtcdJournal final : public Journal {
   absl::Status Found();  // writes an empty journal's first keys
   absl::Status ReplaySnapshot(const Reader& reader);
   absl::Status ReplayEvents(const Reader& reader);
-  void CommitLoop();
+  // As many events as go into one piece.
+  absl::StatusOr<size_t> Commit(std::span<v1::Event> events, uint64_t first);
   absl::Status CommitGroup(uint64_t first, const v1::EventGroup& group);
   // Puts `value` in pieces below `key`. The last one goes with what `last` holds already; a refused
   // transaction is OK when `kept` says that an earlier try of it went through.
@@ -87,6 +89,12 @@ class EtcdJournal final : public Journal {
                          absl::FunctionRef<bool(const etcd::TxnResponse&)> kept);
   absl::Status Refused(const etcd::TxnResponse& response);
   uint64_t FirstGroupOf(uint64_t position);
+  // The chunks of a snapshot, each guarded by the term; counts them in `meta`.
+  absl::Status PutChunks(absl::FunctionRef<bool(std::string&)> next, v1::EtcdJournalMeta& meta);
+  // From now on it is `meta`'s snapshot that counts; etcd's revision by then.
+  absl::StatusOr<int64_t> PutInForce(const v1::EtcdJournalMeta& meta);
+  // What the snapshot in force makes superfluous. What stays behind after an error, goes next time.
+  absl::Status DeleteOld(int64_t revision);
   absl::Status DeleteEventsBefore(uint64_t first_group);
 
   const Options options_;
@@ -103,15 +111,8 @@ class EtcdJournal final : public Journal {
   std::atomic<uint64_t> bytes_since_ = 0;  // of events, since the snapshot
 
   mutable absl::Mutex mutex_;
-  absl::CondVar appended_;
-  absl::CondVar committed_;
-  std::vector<v1::Event> queue_ ABSL_GUARDED_BY(mutex_);
-  uint64_t position_ ABSL_GUARDED_BY(mutex_) = 0;  // behind queue_
-  uint64_t durable_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<uint64_t> groups_ ABSL_GUARDED_BY(mutex_);  // first events, since the snapshot
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Thread committer_;  // since Replay
+  CommitQueue queue_;                                    // runs since Replay
 };
 
 }  // namespace headrace

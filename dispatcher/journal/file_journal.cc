@@ -189,21 +189,14 @@ absl::Status FileJournal::Replay(const Reader& reader) {
           options_.directory, meta_.bytes(), end - meta_.position(),
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))));
   snapshot_bytes_ = meta_.bytes();
-  {
-    absl::MutexLock lock(&mutex_);
-    position_ = durable_ = end;
-  }
-  committer_ = Thread("hr-journal", [this] { CommitLoop(); });
+  queue_.Start(end, [this](std::span<v1::Event> events, uint64_t position) {
+    return Commit(events, position);
+  });
   return absl::OkStatus();
 }
 
 FileJournal::~FileJournal() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    appended_.Signal();
-  }
-  committer_.Join();
+  queue_.Stop();
   if (db_ != nullptr) {
     rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
     const rocksdb::Status status = db_->Close();
@@ -212,65 +205,30 @@ FileJournal::~FileJournal() {
 }
 
 uint64_t FileJournal::Append(std::vector<v1::Event> events) {
-  absl::MutexLock lock(&mutex_);
-  position_ += events.size();
-  if (events.empty() || !failure_.ok()) return position_;  // WaitDurable tells
-  if (queue_.empty()) {
-    queue_ = std::move(events);
-  } else {
-    for (v1::Event& event : events) queue_.push_back(std::move(event));
-  }
-  appended_.Signal();
-  return position_;
+  return queue_.Append(std::move(events));
 }
 
-absl::Status FileJournal::WaitDurable(uint64_t position) {
-  absl::MutexLock lock(&mutex_);
-  while (durable_ < position && failure_.ok()) committed_.Wait(&mutex_);
-  return durable_ >= position ? absl::OkStatus() : failure_;
-}
+absl::Status FileJournal::WaitDurable(uint64_t position) { return queue_.WaitDurable(position); }
 
-void FileJournal::CommitLoop() {
-  while (true) {
-    std::vector<v1::Event> events;
-    uint64_t position = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      while (queue_.empty() && !stopping_) appended_.Wait(&mutex_);
-      if (queue_.empty()) return;
-      events = std::exchange(queue_, {});
-      position = position_ - events.size();
+absl::StatusOr<size_t> FileJournal::Commit(std::span<const v1::Event> events, uint64_t position) {
+  const auto write = [&]() -> absl::Status {
+    rocksdb::WriteBatch batch;
+    std::string value;
+    uint64_t bytes = 0;
+    for (const v1::Event& event : events) {
+      event.SerializeToString(&value);
+      bytes += value.size();
+      HR_RETURN_IF_ERROR(FromStore(batch.Put(EventKey(position++), value)));
+      if (batch.GetDataSize() < kMostBatchBytes) continue;
+      HR_RETURN_IF_ERROR(WriteDurably(batch, std::exchange(bytes, 0)));
+      batch.Clear();
     }
-    const absl::StatusOr<uint64_t> end = Commit(events, position);
-    absl::MutexLock lock(&mutex_);
-    if (end.ok()) {
-      durable_ = *end;
-    } else {
-      failure_ = Annotate(end.status(), fmt::format("journal {}", options_.directory));
-      queue_.clear();
-    }
-    committed_.SignalAll();
-    if (!end.ok()) return;
-  }
-}
-
-absl::StatusOr<uint64_t> FileJournal::Commit(const std::vector<v1::Event>& events,
-                                             uint64_t position) {
-  rocksdb::WriteBatch batch;
-  std::string value;
-  uint64_t bytes = 0;
-  for (const v1::Event& event : events) {
-    event.SerializeToString(&value);
-    bytes += value.size();
-    HR_RETURN_IF_ERROR(FromStore(batch.Put(EventKey(position++), value)));
-    if (batch.GetDataSize() < kMostBatchBytes) continue;
-    HR_RETURN_IF_ERROR(WriteDurably(batch, std::exchange(bytes, 0)));
-    batch.Clear();
-  }
-  if (batch.Count() != 0) HR_RETURN_IF_ERROR(WriteDurably(batch, bytes));
+    if (batch.Count() != 0) HR_RETURN_IF_ERROR(WriteDurably(batch, bytes));
+    return mark_.Write(position);
+  };
+  HR_RETURN_IF_ERROR(Annotate(write(), fmt::format("journal {}", options_.directory)));
   metrics_.events->Add(static_cast<int64_t>(events.size()));
-  HR_RETURN_IF_ERROR(mark_.Write(position));
-  return position;
+  return events.size();
 }
 
 absl::Status FileJournal::WriteDurably(rocksdb::WriteBatch& batch, uint64_t bytes) {

@@ -14,15 +14,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/byte_count.h"
-#include "common/sync/thread.h"
+#include "dispatcher/journal/commit_queue.h"
 #include "dispatcher/journal/durable_mark.h"
 #include "dispatcher/journal/journal.h"
 #include "dispatcher/journal/journal_metrics.h"
@@ -66,9 +65,7 @@ class FileJournal final : public Journal {
   absl::Status ReplaySnapshot(const Reader& reader) const;
   absl::StatusOr<uint64_t> ReplayEvents(const Reader& reader);
   absl::Status Damaged(std::string_view how) const;
-  void CommitLoop();
-  // Writes events from `position` on; returns the position behind them.
-  absl::StatusOr<uint64_t> Commit(const std::vector<v1::Event>& events, uint64_t position);
+  absl::StatusOr<size_t> Commit(std::span<const v1::Event> events, uint64_t position);
   absl::Status WriteDurably(rocksdb::WriteBatch& batch, uint64_t bytes);
   absl::StatusOr<uint64_t> WriteSnapshot(uint64_t number, uint64_t& bytes,
                                          absl::FunctionRef<bool(std::string&)> next);
@@ -84,16 +81,7 @@ class FileJournal final : public Journal {
   v1::JournalMeta meta_;  // after Replay: Compact's
   std::atomic<uint64_t> snapshot_bytes_ = 0;
   std::atomic<uint64_t> bytes_since_ = 0;  // of events, since the snapshot
-
-  mutable absl::Mutex mutex_;
-  absl::CondVar appended_;
-  absl::CondVar committed_;
-  std::vector<v1::Event> queue_ ABSL_GUARDED_BY(mutex_);
-  uint64_t position_ ABSL_GUARDED_BY(mutex_) = 0;  // behind queue_
-  uint64_t durable_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Thread committer_;  // since Replay
+  CommitQueue queue_;                      // runs since Replay
 };
 
 }  // namespace headrace
