@@ -41,7 +41,8 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
       .Field("client_timeout", &C::client_timeout, "a client silent for longer is lost", beat)
       .Field("job_grace", &C::job_grace,
              "a job without clients ends after that; a client that comes before goes on with it")
-      .Field("worker_beat", &C::worker_beat, "how often workers report", beat)
+      .Field("worker_beat", &C::worker_beat,
+             "how often workers report, at least; a few do more often", beat)
       .Field("client_beat", &C::client_beat, "how often clients report", beat)
       .Field("busy_beat", &C::busy_beat, "how often while a fence waits or an epoch is nearly over",
              beat)

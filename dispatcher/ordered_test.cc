@@ -9,7 +9,6 @@
 namespace headrace {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class OrderedTest : public DispatcherBed {
@@ -131,8 +130,6 @@ TEST_F(OrderedTest, AWindowIsMadeAgainAsAWholeWhenItsWorkerIsLost) {
     EXPECT_EQ(rest[i].window(), leases[size + i].window());
     EXPECT_EQ(rest[i].skip_size(), 0) << "a window is made as a whole";
   }
-  const v1::ClientBeatReply beat = Beat(client);
-  EXPECT_THAT(beat.lane_first_windows(), ElementsAre(1u));
 }
 
 TEST_F(OrderedTest, TheEpochEndsWhenAllIsDeliveredOrDropped) {

@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/ops.h"
+#include "dispatcher/ops/quiet.h"
 #include "dispatcher/ops/saved_states.h"
 #include "rpc/leader_redirect.h"
 
@@ -67,7 +68,14 @@ auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpCon
                                 restores_, config_,   deps_.clock->Steady()};
     answer = op(context);
     // What was applied before a bug stands, so it is kept too.
-    position = deps_.journal->Append(changes.Take());
+    std::vector<v1::Event> events = changes.Take();
+    bool waits = !events.empty();
+    if constexpr (requires { op.TellsNothing(*answer); }) {
+      waits = waits || !answer.ok() || !op.TellsNothing(*answer);
+    } else {
+      waits = true;
+    }
+    if (waits) position = deps_.journal->Append(std::move(events));
     if (!changes.status().ok()) {
       LogError("dispatcher: an event does not fit the state: {}", OneLine(changes.status()));
       answer = Annotate(Internal("{}", OneLine(changes.status())), "dispatcher state");
@@ -76,6 +84,22 @@ auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpCon
   HR_RETURN_IF_ERROR(WaitDurable(position));
   return answer;
 }
+
+namespace {
+
+// An op that may have nothing to tell.
+template <typename Request, typename Reply>
+struct Beat {
+  absl::StatusOr<Reply> (*op)(dispatch::OpContext&, const Request&);
+  const Request& request;
+
+  absl::StatusOr<Reply> operator()(dispatch::OpContext& context) const {
+    return op(context, request);
+  }
+  bool TellsNothing(const Reply& reply) const { return dispatch::TellsNothing(request, reply); }
+};
+
+}  // namespace
 
 absl::Status DispatcherService::WaitDurable(uint64_t position) {
   const absl::Status durable = deps_.journal->WaitDurable(position);
@@ -126,7 +150,7 @@ absl::StatusOr<v1::StartEpochReply> DispatcherService::StartEpoch(
 
 absl::StatusOr<v1::ClientBeatReply> DispatcherService::ClientBeat(
     const v1::ClientBeatRequest& request) {
-  return Run([&](dispatch::OpContext& context) { return dispatch::ClientBeat(context, request); });
+  return Run(Beat<v1::ClientBeatRequest, v1::ClientBeatReply>{dispatch::ClientBeat, request});
 }
 
 absl::StatusOr<v1::CloseClientReply> DispatcherService::CloseClient(
@@ -155,7 +179,7 @@ absl::StatusOr<v1::RegisterWorkerReply> DispatcherService::RegisterWorker(
 
 absl::StatusOr<v1::WorkerBeatReply> DispatcherService::WorkerBeat(
     const v1::WorkerBeatRequest& request) {
-  return Run([&](dispatch::OpContext& context) { return dispatch::WorkerBeat(context, request); });
+  return Run(Beat<v1::WorkerBeatRequest, v1::WorkerBeatReply>{dispatch::WorkerBeat, request});
 }
 
 absl::StatusOr<v1::LeaseSplitsReply> DispatcherService::LeaseSplits(

@@ -3,40 +3,56 @@
 #include <exception>
 #include <utility>
 
+#include "common/clock.h"
 #include "common/logging/logging.h"
 
 namespace headrace {
 
 PeriodicTask::PeriodicTask(std::string name, absl::Duration period,
                            absl::AnyInvocable<void()> function)
-    : name_(std::move(name)), period_(period), function_(std::move(function)) {
+    : name_(std::move(name)), function_(std::move(function)), period_(period), pause_(period) {
   thread_ = Thread(name_, [this] { Run(); });
 }
 
 PeriodicTask::~PeriodicTask() { Stop(); }
 
-void PeriodicTask::TriggerNow() {
+void PeriodicTask::TriggerNow() { TriggerAfter(absl::ZeroDuration()); }
+
+void PeriodicTask::TriggerAfter(absl::Duration gap) {
   absl::MutexLock lock(&mutex_);
-  triggered_ = true;
+  if (gap >= pause_) return;
+  pause_ = gap;
+  changed_.Signal();
+}
+
+void PeriodicTask::SetPeriod(absl::Duration period) {
+  absl::MutexLock lock(&mutex_);
+  if (pause_ == period_ || period < pause_) pause_ = period;
+  period_ = period;
+  changed_.Signal();
 }
 
 void PeriodicTask::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = true;
+    changed_.Signal();
   }
   thread_.Join();
 }
 
 void PeriodicTask::Run() {
-  const auto woken = [this]()
-                         ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopped_ || triggered_; };
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(&woken), period_);
+      const absl::Duration ended = RealClock().Steady();
+      while (!stopped_ && pause_ > absl::ZeroDuration()) {
+        const absl::Duration left = ended + pause_ - RealClock().Steady();
+        if (left <= absl::ZeroDuration()) break;
+        changed_.WaitWithTimeout(&mutex_, left);
+      }
       if (stopped_) return;
-      triggered_ = false;
+      pause_ = period_;
     }
     try {
       function_();

@@ -25,6 +25,11 @@ class PeriodicTask {
   // A run as soon as the thread is free, then the period again. Calls during one run make one more
   // run.
   void TriggerNow();
+  // The same, but not before `gap` has passed since the end of the last run: what comes in between
+  // goes with it.
+  void TriggerAfter(absl::Duration gap);
+  // From the end of the run that is going on, or was the last, until the next one.
+  void SetPeriod(absl::Duration period);
 
   // No run begins after this; waits for the one that is going on. Not from the function itself.
   void Stop();
@@ -33,10 +38,11 @@ class PeriodicTask {
   void Run();
 
   const std::string name_;
-  const absl::Duration period_;
   absl::AnyInvocable<void()> function_;  // the thread's
   absl::Mutex mutex_;
-  bool triggered_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::CondVar changed_;
+  absl::Duration period_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);  // until the next run: period_, or less
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };

@@ -49,6 +49,43 @@ TEST(PeriodicTaskTest, ATriggerDuringARunMakesOneMore) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(PeriodicTaskTest, TriggersWithinAGapMakeOneRunAtItsEnd) {
+  constexpr absl::Duration kGap = absl::Milliseconds(50);
+  std::atomic<int> runs = 0;
+  absl::Time first, second;
+  absl::Notification begun, done;
+  PeriodicTask task("tick", absl::Hours(1), [&] {
+    if (++runs == 1) {
+      first = absl::Now();
+      begun.Notify();
+    } else {
+      second = absl::Now();
+      done.Notify();  // a third run would abort here
+    }
+  });
+  task.TriggerNow();
+  ASSERT_TRUE(begun.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  for (int i = 0; i < 3; ++i) task.TriggerAfter(kGap);
+  ASSERT_TRUE(done.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  task.Stop();
+  EXPECT_GE(second - first, kGap - absl::Milliseconds(1));
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(PeriodicTaskTest, AShorterPeriodCountsAtOnceAndATriggerStaysOne) {
+  std::atomic<int> runs = 0;
+  absl::Notification first, third;
+  PeriodicTask task("tick", absl::Hours(1), [&] {
+    if (++runs == 1) first.Notify();
+    if (runs == 3) third.Notify();
+  });
+  task.TriggerNow();
+  task.SetPeriod(absl::Hours(2));
+  ASSERT_TRUE(first.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  task.SetPeriod(absl::Milliseconds(1));
+  EXPECT_TRUE(third.WaitForNotificationWithTimeout(absl::Seconds(30)));
+}
+
 TEST(PeriodicTaskTest, StopDoesNotWaitForThePeriod) {
   const absl::Time start = absl::Now();
   {

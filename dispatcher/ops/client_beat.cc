@@ -83,9 +83,6 @@ void FillRunning(OpContext& context, const Job& job, const v1::ClientBeatRequest
     reply.set_steps_hold(StepsHold(epoch));
   }
   FillNeeds(epoch, request, reply);
-  for (const Lane& lane : epoch.lanes()) {
-    if (lane.def().has_ordered()) reply.add_lane_first_windows(lane.first_window());
-  }
   reply.set_waiting(WaitingReason(context, job));
 }
 

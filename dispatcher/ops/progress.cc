@@ -13,6 +13,11 @@
 namespace headrace::dispatch {
 namespace {
 
+// All workers together beat four thousand times a second at the most, as long as worker_beat lets
+// them.
+constexpr absl::Duration kEachWorker = absl::Microseconds(250);
+constexpr absl::Duration kLeastWorkerBeat = absl::Milliseconds(100);
+
 // Ready workers with the number of their active tasks; those that had to be fenced too often only
 // when there are no others.
 std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) {
@@ -132,6 +137,7 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
   const Client* found = context.state().clients().Find(client);
   if (found == nullptr) return;
   const JobId id = found->job;
+  const uint32_t rank = found->rank;
   const Job* job = context.state().jobs().Find(id);
   const bool reads =
       job != nullptr && job->epoch.has_value() && job->epoch->readers().contains(client);
@@ -150,9 +156,9 @@ void RemoveClient(OpContext& context, ClientId client, bool lost) {
   if (job->epoch->ordered()) return;
   if (lost) {
     LogWarning(
-        "job '{}': client {} was lost; its share goes to others, and what it was handed "
-        "within its last report interval may come twice",
-        job->name, client.value);
+        "job '{}': epoch {}: client {} (rank {}) was lost; its share goes to others, and what it "
+        "was handed within its last report interval may come twice",
+        job->name, job->epoch->number(), client.value, rank);
   }
   FenceTasks(context, *job, job->epoch->ActiveTasks(), v1::FENCE_CAUSE_CLIENT_GONE,
              fmt::format("client {} {}", client.value, lost ? "was lost" : "left"), lost);
@@ -244,7 +250,11 @@ absl::Duration ClientBeatPeriod(const DispatcherConfig& config, const Job& job) 
 }
 
 absl::Duration WorkerBeatPeriod(const OpContext& context, WorkerId worker) {
-  absl::Duration period = context.config.worker_beat;
+  // A few workers hear of new tasks sooner than thousands can ask.
+  absl::Duration period =
+      std::min(context.config.worker_beat,
+               std::max(kLeastWorkerBeat,
+                        kEachWorker * static_cast<int64_t>(context.state().workers().live())));
   for (const auto& [id, job] : context.state().jobs().all()) {
     if (!job.epoch.has_value() || job.epoch->pending() != 0) continue;
     // The end of an epoch waits for the reports of what is leased: they should not take half a

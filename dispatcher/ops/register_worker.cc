@@ -12,7 +12,7 @@ absl::StatusOr<v1::RegisterWorkerReply> RegisterWorker(OpContext& context,
   if (request.address().empty()) return InvalidArgument("the worker's address is missing");
   v1::RegisterWorkerReply reply;
   reply.set_beat_milliseconds(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(context.config.worker_beat)));
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(WorkerBeatPeriod(context, WorkerId()))));
   reply.set_cluster(context.state().cluster());
   const WorkerTable& workers = context.state().workers();
   if (const Worker* known = workers.FindByUid(request.worker_uid())) {
