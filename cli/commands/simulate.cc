@@ -29,7 +29,8 @@ nlohmann::json RowJson(const ReportRow& row) {
   return {{"suite", row.suite},           {"name", row.name},
           {"value", row.value},           {"unit", row.unit},
           {"baseline", baseline},         {"ratio", OrNull(row.ratio)},
-          {"target", OrNull(row.target)}, {"pass", OrNull(row.pass)}};
+          {"target", OrNull(row.target)}, {"pass", OrNull(row.pass)},
+          {"note", row.note}};
 }
 
 nlohmann::json SeriesJson(const Series& series) {

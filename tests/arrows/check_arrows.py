@@ -40,7 +40,7 @@ FOLDERS = {
         {""},
         {"observation"},
         {"decision"},
-        {"autoscale", "placement", "capacity", "sharing"},  # policies: pure functions
+        {"autoscale", "placement", "capacity", "sharing", "tiering"},  # policies: pure functions
         {"drivers", "timeline"},
         {"loop"},
         {"simulator"},
