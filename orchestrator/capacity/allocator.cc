@@ -37,6 +37,13 @@ std::vector<BudgetGrant> AllocateBudget(const std::vector<BudgetClaim>& claims, 
         grants[i].bytes, claims[i].want_bytes, floors[i], more, claims[i].density, rank,
         claims.size());
   }
+  for (size_t i : order) {
+    const double lent = std::clamp(claims[i].lend_bytes - grants[i].bytes, 0.0, left);
+    if (lent <= 0) continue;
+    left -= lent;
+    grants[i].bytes += lent;
+    grants[i].reason += fmt::format("; {:.3g} lent, which nobody wants", lent);
+  }
   return grants;
 }
 

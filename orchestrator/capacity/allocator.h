@@ -17,6 +17,9 @@ struct BudgetClaim {
   double want_bytes = 0;
   double weight = 1;   // of its job; summed over sharers
   double density = 0;  // full speed per byte of dataset; summed over sharers
+  // What is left when all have what they want is lent, up to this much, to the densest. Idle memory
+  // serves nobody; it is taken back as soon as it is wanted.
+  double lend_bytes = 0;
 };
 
 struct BudgetGrant {

@@ -119,6 +119,7 @@ class Controller {
     Keep(s_.full_speed, o_.bytes_per_second / std::max(0.02, 1 - o_.stall));
     if (o_.stall > k_.stall_high) Keep(s_.miss_speed, o_.missed_bytes_per_second);
     LearnBase();
+    if (o_.disturbed) Rebase();
     if (o_.budget_shrank && s_.capacity > minimum()) return Shrink();
     if (s_.phase == CapacityPhase::kBackOff) return BackOff();
     if (std::string futile = TestGain(); !futile.empty()) return futile;
@@ -164,6 +165,14 @@ class Controller {
     ForgetTest();
   }
 
+  // What is below this tier is faster or slower now: gains against what was before say nothing.
+  void Rebase() {
+    s_.miss_speed.clear();
+    ForgetTest();
+    if (!s_.base_at_minimum.has_value()) return;
+    s_.base.reset();
+  }
+
   std::string BackOff() {
     Take();
     if (--s_.held > 0) {
@@ -196,6 +205,10 @@ class Controller {
     const double speed = Median(s_.test_speeds), hit = Median(s_.test_hits);
     const double stall = Median(s_.test_stalls);
     ForgetTest();
+    if (!s_.base.has_value()) {
+      s_.base = CapacityState::Futility{speed, hit, s_.capacity};
+      return {};
+    }
     const double full = MedianOfLast(s_.full_speed, 2 * k_.window);
     const double predicted = std::min((1 - s_.base->hit_ratio) / std::max(1e-3, 1 - hit),
                                       full / std::max(1e-9, s_.base->speed));

@@ -54,6 +54,8 @@ struct CapacityObservation {
   double resident_at_epoch_start = 0;    // of them, those that were there when the epoch began
   double granted_bytes = 0;              // what the allocator lets it have; < capacity: no growth
   bool budget_shrank = false;            // since the last period, and it no longer fits
+  // Others that read from the same storage came or went: gains are counted anew from here.
+  bool disturbed = false;
   bool ended = false;                    // the job has ended or its lease has run out
   std::vector<HitCurvePoint> hit_curve;  // ascending; empty: uniform, hit ratio = share
 };

@@ -39,6 +39,7 @@ struct ReportRow {
   std::optional<double> ratio = {};   // larger is better; AtLeast and AtMost make it
   std::optional<double> target = {};  // the least that `ratio` (without one: `value`) may be
   std::optional<bool> pass = {};      // filled in by RunSuite
+  std::string note = {};              // what it was measured on, or why it falls short
 };
 
 // Rows whose figure is judged: larger is better by value / baseline, smaller by baseline / value.

@@ -89,10 +89,9 @@ void SharedPlant::ComeAndGo(size_t second) {
       ++job;
       continue;
     }
-    mixing_sum_ += BatchMixing(job->second.cached_in_order, 64);
-    ++mixing_count_;
     const size_t dataset = job->second.dataset;
     job = jobs_.erase(job);
+    disturbed_ = true;
     const bool read = std::any_of(jobs_.begin(), jobs_.end(),
                                   [&](const auto& j) { return j.second.dataset == dataset; });
     // LRU forgets by itself; the others give back what nobody reads any more.
@@ -112,14 +111,19 @@ void SharedPlant::ComeAndGo(size_t second) {
   shuffles.Shuffle(job.next_order);
   NewEpoch(job);
   jobs_.emplace(next_job_++, std::move(job));
+  disturbed_ = true;
 }
 
 void SharedPlant::NewEpoch(Job& job) {
+  if (job.epoch > 1) {  // the first fills
+    mixing_sum_ += BatchMixing(job.cached_in_order, 64);
+    ++mixing_count_;
+  }
+  job.cached_in_order.clear();
   job.order = job.next_order;
   SeededRandom shuffles(job.order[0] * 7919u + job.order[1] + job.epoch * 104729u + job.ends);
   shuffles.Shuffle(job.next_order);
   Invert(job.order, job.place);
-  Invert(job.next_order, job.next_place);
   job.read.assign(job.order.size(), 0);
   job.front = job.done = 0;
   ++job.epoch;
@@ -138,7 +142,9 @@ double SharedPlant::NeededIn(size_t dataset, uint32_t item) const {
     reader.ahead =
         std::max(0.0, static_cast<double>(job.place[item]) - static_cast<double>(job.done));
     reader.left_in_epoch = static_cast<double>(job.order.size() - job.done);
-    reader.next_epoch_ahead = static_cast<double>(job.next_place[item]);
+    // As if the next order were not known: to keep what it begins with brings no more hits, and
+    // makes epochs of hits first and misses after, in which the link and the trainer take turns.
+    reader.next_epoch_ahead = static_cast<double>(job.order.size()) / 2;
   }
   return SecondsUntilNeeded(std::span(readers.data(), count));
 }
@@ -289,13 +295,16 @@ void SharedPlant::PlanManaged() {
     seen.resident_bytes = static_cast<double>(dataset.resident.size());
     seen.resident_at_epoch_start = std::min(seen.resident_bytes, job.resident_at_epoch_start);
     seen.granted_bytes = dataset.capacity;
+    seen.disturbed = disturbed_;
     CapacityDecision decision = DecideCapacity(CapacityConstants(), seen, std::move(job.state));
     job.state = std::move(decision.state);
     BudgetClaim& claim = claims[job.dataset];
     claim.want_bytes = std::max(claim.want_bytes, decision.capacity_bytes);
     claim.weight += 1;
+    if (seen.stall > CapacityConstants().stall_low) claim.lend_bytes = dataset.items;
     claim.density += CapacityDensity(job.state, dataset.items);
   }
+  disturbed_ = false;
   const auto grants = AllocateBudget(claims, o_.budget, 0.5);
   for (size_t i = 0; i < datasets_.size(); ++i) datasets_[i].capacity = grants[i].bytes;
 }
@@ -351,10 +360,6 @@ SharedResult SharedPlant::Run() {
     speeds += sum / static_cast<double>(jobs_.size());
     least += slowest;
     ++seconds;
-  }
-  for (auto& [number, job] : jobs_) {
-    mixing_sum_ += BatchMixing(job.cached_in_order, 64);
-    ++mixing_count_;
   }
   result_.mean_speed = speeds / seconds;
   result_.least_speed = least / seconds;

@@ -59,7 +59,7 @@ class SharedPlant {
     double full_speed = 0;
     size_t ends = 0;
     std::vector<uint32_t> order, next_order;  // of the dataset's items
-    std::vector<uint32_t> place, next_place;  // inverse
+    std::vector<uint32_t> place;              // inverse
     std::vector<uint8_t> read;
     size_t front = 0, done = 0;
     double owed = 0;  // items that it may read now, by its own speed
@@ -106,6 +106,7 @@ class SharedPlant {
   size_t resident_ = 0;
   std::map<size_t, Job> jobs_;
   size_t next_job_ = 0;
+  bool disturbed_ = false;
   SharedResult result_;
   double mixing_sum_ = 0, mixing_count_ = 0;
 };
