@@ -2,12 +2,14 @@
 // exit code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "absl/synchronization/mutex.h"
 #include "cli/command.h"
 #include "cli/usage.h"
+#include "common/fault_points.h"
 #include "common/status.h"
 
 namespace {
@@ -52,6 +54,10 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     std::fprintf(stderr, "headrace: %s\n", headrace::UsageMessage(app, error).c_str());
     return kUsage;
+  }
+  // For tests of what happens when things go wrong (common/fault_points.h).
+  if (const char* faults = std::getenv("HEADRACE_FAULTS")) {
+    if (absl::Status armed = headrace::ArmFaults(faults); !armed.ok()) return Report(armed);
   }
   for (auto& [sub, command] : declared) {
     if (sub->parsed()) return Report(command->Run());

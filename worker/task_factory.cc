@@ -9,6 +9,7 @@
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/passes/optimize.h"
 #include "pipeline/ordering/ordering.h"
+#include "worker/task_cache.h"
 
 namespace headrace {
 namespace {
@@ -50,6 +51,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.files = deps_.files;
   deps.functions = deps_.functions;
   deps.memory = memory_;
+  deps.cache = TaskCache::Make(*deps_.cache, deps_.files, *deps_.clock, *deps.graph, def.epoch());
 
   TaskOptions options;
   options.epoch = def.epoch();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "cache/tiered_cache.h"
 #include "headrace/v1/dispatcher.pb.h"
 #include "pipeline/catalog/catalog.h"
 #include "pipeline/engine/task.h"
@@ -22,6 +23,7 @@ class TaskFactory {
     const Clock* clock;
     std::shared_ptr<FileSystem> files;
     FunctionPool* functions;
+    TieredCache* cache;
   };
   TaskFactory(const WorkerConfig& config, Deps deps) : config_(config), deps_(std::move(deps)) {}
 

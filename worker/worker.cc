@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "fmt/ranges.h"
 #include "transport/transport_driver.h"
+#include "worker/open_caches.h"
 
 namespace headrace {
 namespace {
@@ -46,20 +47,23 @@ size_t Cores(int64_t asked) {
 
 }  // namespace
 
-Worker::Worker(const WorkerConfig& config, Deps deps)
+Worker::Worker(const WorkerConfig& config, Deps deps, std::unique_ptr<TieredCache> cache)
     : config_(config),
       deps_(std::move(deps)),
       uid_(RandomUid()),
+      cache_(std::move(cache)),
       compute_({.threads = Cores(config.compute_threads)}),
       io_(static_cast<size_t>(config.io_threads)),
       functions_(FunctionOptionsOf(config)),
-      factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files, &functions_}),
+      factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files, &functions_,
+                        cache_.get()}),
       metrics_(*deps_.metrics),
       stream_metrics_(*deps_.metrics, config.transports) {}
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config, Deps deps,
                                                       const CancellationToken& stop) {
-  std::unique_ptr<Worker> worker(new Worker(config, std::move(deps)));
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<TieredCache> cache, OpenCaches(config.cache, *deps.clock));
+  std::unique_ptr<Worker> worker(new Worker(config, std::move(deps), std::move(cache)));
   HR_RETURN_IF_ERROR(worker->Listen());
   HR_RETURN_IF_ERROR(worker->RegisterUntil(stop));
   Worker* w = worker.get();
@@ -185,6 +189,7 @@ void Worker::Beat() {
     metrics_.Update(host->def(), request.stats(request.stats_size() - 1));
   }
   metrics_.Update(functions_.counters());
+  metrics_.Update(*cache_);
   metrics_.SetTasks(static_cast<size_t>(request.running_tasks_size()));
   reports_.Fill(request);
   const absl::StatusOr<v1::WorkerBeatReply> reply =

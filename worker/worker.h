@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "cache/tiered_cache.h"
 #include "common/clock.h"
 #include "common/sync/cancellation.h"
 #include "common/sync/periodic_task.h"
@@ -62,7 +63,7 @@ class Worker final : private StreamHandler {
   uint64_t id() const { return id_; }
 
  private:
-  Worker(const WorkerConfig& config, Deps deps);
+  Worker(const WorkerConfig& config, Deps deps, std::unique_ptr<TieredCache> cache);
 
   absl::Status Listen();
   std::string Advertised(const FrameServer& server) const;
@@ -89,6 +90,7 @@ class Worker final : private StreamHandler {
   std::atomic<bool> drained_ = false;
   std::atomic<bool> stopped_ = false;
 
+  const std::unique_ptr<TieredCache> cache_;  // outlives reads and blocks
   ComputePool compute_;
   IoPool io_;
   FunctionPool functions_;

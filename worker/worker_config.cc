@@ -4,6 +4,25 @@
 
 namespace headrace {
 
+namespace {
+
+ConfigSpec<CacheConfig> CacheSection() {
+  ConfigSpec<DiskCacheConfig> disk;
+  disk.Field("path", &DiskCacheConfig::path,
+             "directory below which they are kept, over restarts too; empty: none. Workers may "
+             "share it: each has a folder of its own there")
+      .Field("bytes", &DiskCacheConfig::bytes, "most that this worker keeps there",
+             AtLeast(MiB(1)));
+  ConfigSpec<CacheConfig> cache;
+  cache
+      .Field("memory_bytes", &CacheConfig::memory_bytes,
+             "most that this worker keeps in memory; 0: none")
+      .Section("disk", &CacheConfig::disk, disk, "rows on disk");
+  return cache;
+}
+
+}  // namespace
+
 ConfigSpec<WorkerConfig> WorkerConfigSpec() {
   using C = WorkerConfig;
   ConfigSpec<TlsFiles> tls;
@@ -52,6 +71,7 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
              "what may wait in front of each further stage of one task")
       .Field("max_element_bytes", &C::max_element_bytes, "a larger batch or element fails")
       .Field("max_record_bytes", &C::max_record_bytes, "a larger record of a file fails")
+      .Section("cache", &C::cache, CacheSection(), "rows that pipelines keep by their step `cache`")
       .Field("connect_timeout", &C::connect_timeout,
              "how long to look for the dispatcher at start; 0s: for ever")
       .Field("call_timeout", &C::call_timeout, "bound of one call to the dispatcher")

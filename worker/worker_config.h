@@ -14,6 +14,16 @@
 
 namespace headrace {
 
+struct DiskCacheConfig {
+  std::string path;
+  ByteCount bytes = GiB(16);
+};
+
+struct CacheConfig {
+  ByteCount memory_bytes = {0};
+  DiskCacheConfig disk;
+};
+
 struct WorkerConfig {
   std::string dispatcher = "localhost:5050";
   std::string listen = "0.0.0.0:0";
@@ -37,6 +47,8 @@ struct WorkerConfig {
   ByteCount stage_bytes = MiB(32);
   ByteCount max_element_bytes = GiB(1);
   ByteCount max_record_bytes = GiB(1);
+
+  CacheConfig cache;
 
   absl::Duration connect_timeout = absl::Seconds(60);
   absl::Duration call_timeout = absl::Seconds(5);

@@ -63,4 +63,46 @@ void WorkerMetrics::Update(const FunctionCounters& functions) {
       ->Set(static_cast<double>(functions.running.load(std::memory_order_relaxed)));
 }
 
+void WorkerMetrics::Update(const TieredCache& cache) {
+  if (cache.empty()) return;
+  const auto count = [this](std::string_view name, std::string_view help,
+                            const MetricLabels& labels, uint64_t now) {
+    std::string series(name);
+    for (const auto& label : labels) series += "/" + label.second;
+    uint64_t& last = last_cache_[series];
+    metrics_.AddCounter(name, help, labels)->Add(static_cast<int64_t>(now - last));
+    last = now;
+  };
+  count("headrace_cache_misses_total", "splits that no tier had", {}, cache.misses());
+  for (const auto& tier : cache.tiers()) {
+    const TierCounters& counters = tier->counters();
+    const std::string name(tier->name());
+    const MetricLabels labels = {{"tier", name}};
+    count("headrace_cache_hits_total", "splits that a tier had", labels, counters.hits);
+    count("headrace_cache_read_bytes_total", "bytes read from a tier", labels, counters.read_bytes);
+    count("headrace_cache_fills_total", "splits that were kept", labels, counters.fills);
+    count("headrace_cache_filled_bytes_total", "bytes that were kept", labels,
+          counters.filled_bytes);
+    for (size_t i = 0; i < counters.fill_drops.size(); ++i) {
+      const auto reason = static_cast<FillDrop>(i);
+      count("headrace_cache_fills_dropped_total", "splits that were begun to be kept, and not kept",
+            {{"tier", name}, {"reason", std::string(Name(reason))}}, counters.fill_dropped(reason));
+    }
+    for (size_t i = 0; i < counters.drops.size(); ++i) {
+      const auto reason = static_cast<CacheDrop>(i);
+      count("headrace_cache_dropped_total", "kept splits that are kept no more",
+            {{"tier", name}, {"reason", std::string(Name(reason))}}, counters.dropped(reason));
+    }
+    const TierUse use = tier->use();
+    metrics_
+        .AddGauge("headrace_cache_bytes", "bytes claimed of a tier, fills under way included",
+                  labels)
+        ->Set(static_cast<double>(use.bytes));
+    metrics_.AddGauge("headrace_cache_limit_bytes", "a tier's budget", labels)
+        ->Set(static_cast<double>(use.limit));
+    metrics_.AddGauge("headrace_cache_splits", "splits that a tier has", labels)
+        ->Set(static_cast<double>(use.entries));
+  }
+}
+
 }  // namespace headrace

@@ -12,7 +12,7 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def start(binary):
+def start(binary, *worker_flags):
     """The dispatcher's address."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-contestant-"))
 
@@ -28,5 +28,5 @@ def start(binary):
         raise RuntimeError(f"headrace {name} did not start within 30 s")
 
     address = role("dispatcher", "--listen", "127.0.0.1:0", "--journal.driver", "memory")
-    role("worker", "--listen", "127.0.0.1:0", "--dispatcher", address)
+    role("worker", "--listen", "127.0.0.1:0", "--dispatcher", address, *worker_flags)
     return address

@@ -81,7 +81,7 @@ class BareLoop {
     for (const Node& node : graph.nodes()) {
       contexts_.push_back(
           {.random = {
-               .seed = node.seed, .epoch = 0, .step = static_cast<uint32_t>(node.written_index)}});
+               .seed = node.seed, .epoch = 0, .step = static_cast<uint32_t>(node.draw_index)}});
       states_.push_back(node.stateful != nullptr ? node.stateful->NewState(contexts_.back())
                                                  : nullptr);
     }

@@ -21,16 +21,21 @@ absl::Status BookEnds(Block& block, const EngineStep& step, bool fail_on_error,
   return fail_on_error ? absl::Status(code, first) : absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> Chain::Run(Block& block) const {
-  if (steps_.empty()) return 0;
+absl::StatusOr<uint64_t> Chain::Run(Block& block, CachePassage& passage) const {
+  // All of it is in front of the cache that the block came from.
+  const bool skip_all = passage.cached && !steps_.empty() && steps_.back().index < cache_;
+  if (steps_.empty() || skip_all) return 0;
   uint64_t bytes = block.live_bytes();
   const uint64_t start = cpu_.ThreadNanos();
   uint64_t before = start;
   for (const EngineStep& step : steps_) {
     if (block.rows() == 0) break;
+    if (passage.cached && step.index < cache_) continue;
+    if (step.index == cache_) passage.Deposit(block);
     step.tally->In(block.rows(), bytes);
     const absl::Status status = step.node->stateless->Run(block, step.context);
     if (!status.ok()) return Annotate(status, step.where);
+    if (!block.failures().empty()) passage.fill.reset();  // breaks it
     HR_RETURN_IF_ERROR(BookEnds(block, step, fail_on_error_, accounting_));
     block.SetSchema(step.node->output);
     bytes = block.live_bytes();

@@ -5,6 +5,7 @@
 namespace headrace {
 
 bool RecordSieve::Keeps(uint64_t split, uint64_t index) {
+  if (index < first_) return false;
   if (rule_.shards > 1 && (split + index) % rule_.shards != rule_.shard) return false;
   return rule_.skip == nullptr || !rule_.skip->HasRecord(index, cursor_);
 }
@@ -33,7 +34,7 @@ RecordSieve::Passed RecordSieve::Sift(Block& block) {
   Passed passed;
   passed.records = block.rows();
   for (const Run& run : block.settled()) passed.records += run.count;
-  if (rule_.shards > 1 || (rule_.skip != nullptr && !rule_.skip->empty())) Select(block);
+  if (!passes_all()) Select(block);
   passed.entered = block.rows();
   for (const Run& run : block.settled()) passed.entered += run.count;
   if (rule_.skip != nullptr && rule_.skip->has_parts()) {

@@ -25,6 +25,17 @@ class RecordSieve {
   };
   explicit RecordSieve(Rule rule) : rule_(std::move(rule)) {}
 
+  // Every record of the split passes.
+  bool passes_all() const {
+    return rule_.shards <= 1 && (rule_.skip == nullptr || rule_.skip->empty()) && first_ == 0;
+  }
+  // From here on the split is read anew from its first record, and those before `first` are left
+  // out: they have passed already.
+  void StartAt(uint64_t first) {
+    first_ = first;
+    cursor_ = 0;
+  }
+
   struct Passed {
     uint64_t records = 0;  // in the block as read, damaged ones included
     uint64_t entered = 0;  // of those, what must come to an end in this task
@@ -40,6 +51,7 @@ class RecordSieve {
 
   const Rule rule_;
   size_t cursor_ = 0;
+  uint64_t first_ = 0;
 };
 
 }  // namespace headrace

@@ -92,7 +92,31 @@ void SourceStage::ScheduleLocked() {
   }
 }
 
+void SourceStage::LookUp(Lane& lane) {
+  lane.looked_up = true;
+  if (deps_.cache == nullptr) return;
+  lane.cached = deps_.cache->Open(lane.lease.split(), lane.lease.pass());
+  // Only whole splits are kept.
+  if (lane.cached == nullptr && lane.sieve->passes_all())
+    lane.fill = deps_.cache->Fill(lane.lease.split(), lane.lease.pass());
+}
+
 absl::StatusOr<bool> SourceStage::Fill(Lane& lane, Block& block) {
+  if (!lane.looked_up) LookUp(lane);
+  if (lane.cached == nullptr) return ReadSplit(lane, block);
+  absl::StatusOr<std::optional<Block>> rows = lane.cached->Next();
+  if (rows.ok()) {
+    if (*rows) block = **std::move(rows);
+    return rows->has_value();
+  }
+  // The rest is read from the file, and made.
+  lane.cached.reset();
+  lane.sieve->StartAt(lane.records);
+  lane.records = 0;
+  return ReadSplit(lane, block);
+}
+
+absl::StatusOr<bool> SourceStage::ReadSplit(Lane& lane, Block& block) {
   if (lane.reader == nullptr) {
     HR_ASSIGN_OR_RETURN(lane.reader,
                         deps_.format->Open(*deps_.files, lane.lease.split(), deps_.schema));
@@ -105,16 +129,30 @@ absl::StatusOr<bool> SourceStage::Fill(Lane& lane, Block& block) {
   return lane.reader->Read(limits, block);
 }
 
+void SourceStage::Keep(Lane& lane, const Block& block, Item& item, bool more) {
+  if (!block.failures().empty()) lane.fill->Break();
+  if (item.passed.records > 0) {
+    item.passage.fill = std::make_shared<FillPiece>(lane.fill, lane.records, item.passed.records);
+  }
+  if (more) return;
+  if (lane.reader->records_lost()) lane.fill->Break();
+  lane.fill->ReadToEnd(lane.records + item.passed.records);
+  lane.fill.reset();
+}
+
 SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more) {
   Item item;
   item.lease = lane.lease.number();
   item.passed = lane.sieve->Sift(block);
+  item.passage.cached = lane.cached != nullptr;
+  if (!item.passage.cached) tally_.Out(block.rows(), block.live_bytes());
+  if (lane.fill != nullptr) Keep(lane, block, item, more);
   lane.records += item.passed.records;
   if (!more) {
     item.end = lane.records;
     lane.reader.reset();
+    lane.cached.reset();
   }
-  tally_.Out(block.rows(), block.live_bytes());
   if (block.rows() > 0 || !block.settled().empty()) item.block = std::move(block);
   return item;
 }

@@ -21,6 +21,7 @@
 #include "pipeline/engine/block_sizer.h"
 #include "pipeline/engine/cpu_meter.h"
 #include "pipeline/engine/io_pool.h"
+#include "pipeline/engine/prefix_cache.h"
 #include "pipeline/engine/record_sieve.h"
 #include "pipeline/engine/step_tally.h"
 #include "pipeline/formats/format.h"
@@ -37,6 +38,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     std::shared_ptr<FileSystem> files;
     std::shared_ptr<Format> format;
     SchemaPtr schema;
+    std::shared_ptr<PrefixCache> cache = nullptr;  // null: every split is read
   };
   struct Options {
     uint64_t read_bytes = 0;
@@ -57,6 +59,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   struct Item {
     uint64_t lease = 0;
     std::optional<Block> block;  // what passed the sieve; may have no rows
+    CachePassage passage;
     RecordSieve::Passed passed;
     std::optional<uint64_t> end;    // the split's records, when this is its last item
     std::optional<uint64_t> flush;  // no lease: a mark that AddFlush put here
@@ -87,8 +90,11 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
  private:
   struct Lane {
     v1::Lease lease;
-    std::optional<RecordSieve> sieve;  // these three: the job's that has the lane
+    std::optional<RecordSieve> sieve;  // these six: the job's that has the lane
     std::unique_ptr<RecordReader> reader;
+    std::unique_ptr<CachedRows> cached;  // then there is no reader
+    std::shared_ptr<PrefixFill> fill;
+    bool looked_up = false;
     uint64_t records = 0;
     std::deque<Item> items;  // these: under mutex_
     bool reading = false;    // a job has it
@@ -105,6 +111,10 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   // One block. True: the same thread may read the next one.
   bool ReadOnce(const std::shared_ptr<Lane>& lane);
   absl::StatusOr<bool> Fill(Lane& lane, Block& block);
+  absl::StatusOr<bool> ReadSplit(Lane& lane, Block& block);
+  void LookUp(Lane& lane);
+  // The lane's split is to be kept, and this block of it.
+  void Keep(Lane& lane, const Block& block, Item& item, bool more);
   Item Sift(Lane& lane, Block block, bool more);
   // Puts what was read into the lane. False: it was dropped meanwhile.
   bool KeepLocked(Lane& lane, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -16,6 +16,7 @@
 #include "element/block.h"
 #include "pipeline/engine/block_sizer.h"
 #include "pipeline/engine/chain.h"
+#include "pipeline/engine/prefix_cache.h"
 
 namespace headrace {
 
@@ -26,6 +27,7 @@ struct Parcel {
   static constexpr uint64_t kFinal = UINT64_MAX;
 
   std::optional<Block> block;
+  CachePassage passage = {};      // of the block
   std::optional<uint64_t> flush;  // its generation, or kFinal
   uint64_t bytes() const { return block ? block->bytes() : 0; }
 };

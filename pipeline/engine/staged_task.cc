@@ -80,21 +80,31 @@ std::shared_ptr<SourceStage> StagedTask::MakeSource() {
   callbacks.on_item = [this] { seat_->Notify(); };
   callbacks.on_want_leases = [this] { Call(callbacks_.on_want_leases); };
   callbacks.on_error = [this](const absl::Status& status) { Fail(status); };
-  return std::make_shared<SourceStage>(SourceStage::Deps{.io = deps_.io,
-                                                         .clock = deps_.clock,
-                                                         .cpu = deps_.cpu,
-                                                         .files = deps_.files,
-                                                         .format = deps_.format,
-                                                         .schema = deps_.graph->source_schema()},
-                                       options, std::move(callbacks));
+  return std::make_shared<SourceStage>(
+      SourceStage::Deps{.io = deps_.io,
+                        .clock = deps_.clock,
+                        .cpu = deps_.cpu,
+                        .files = deps_.files,
+                        .format = deps_.format,
+                        .schema = deps_.graph->source_schema(),
+                        .cache = deps_.graph->cache() ? deps_.cache : nullptr},
+      options, std::move(callbacks));
 }
 
-EngineStep StagedTask::MakeStep(const Node& node, StepTally& tally) const {
+size_t StagedTask::CacheNode() const {
+  return deps_.graph->cache() ? deps_.graph->cache()->node : SIZE_MAX;
+}
+
+EngineStep StagedTask::MakeStep(size_t index) const {
+  const Node& node = deps_.graph->nodes()[index];
   EngineStep step;
   step.node = &node;
-  step.context.random = {.seed = node.seed,
-                         .epoch = options_.epoch,
-                         .step = static_cast<uint32_t>(node.written_index)};
+  step.index = index;
+  step.context.random = {
+      .seed = node.seed, .epoch = options_.epoch, .step = static_cast<uint32_t>(node.draw_index)};
+  // Kept rows come in few variants, whether they are found in a cache or made.
+  if (const auto& cache = deps_.graph->cache(); cache && cache->variants > 0 && index < cache->node)
+    step.context.random.epoch %= cache->variants;
   if (!options_.shard_by_record) {
     step.context.shard = options_.shard;
     step.context.shards = options_.shards;
@@ -104,7 +114,7 @@ EngineStep StagedTask::MakeStep(const Node& node, StepTally& tally) const {
   step.context.files = deps_.files.get();
   step.where = node.Where();
   step.label = node.Label();
-  step.tally = &tally;
+  step.tally = tallies_[index].get();
   return step;
 }
 
@@ -126,7 +136,7 @@ void StagedTask::MakeStages() {
       sizer = sizers_.back().get();
     }
     stages_.push_back(std::make_unique<Stage>(
-        Chain(std::exchange(chain, {}), fail_on_error_, cpu_, accounting_), sizer));
+        Chain(std::exchange(chain, {}), CacheNode(), fail_on_error_, cpu_, accounting_), sizer));
     stages_.back()->max_window = 2 * deps_.compute->threads() + 2;
   };
   size_t last_batching = nodes.size();
@@ -134,7 +144,7 @@ void StagedTask::MakeStages() {
     if (nodes[i].traits.emits_batches) last_batching = i;
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
-    EngineStep step = MakeStep(nodes[i], *tallies_[i]);
+    EngineStep step = MakeStep(i);
     if (i == last_batching) step.context.memory = deps_.memory;
     if (nodes[i].stateless != nullptr) {
       chain.push_back(std::move(step));

@@ -55,7 +55,9 @@ class StagedTask final : public Task, public WorkSource {
 
   void MakeStages();
   void OpenSession(EngineStep step, Stage& stage);
-  EngineStep MakeStep(const Node& node, StepTally& tally) const;
+  EngineStep MakeStep(size_t index) const;
+  // The node where rows may come from a cache; SIZE_MAX: none.
+  size_t CacheNode() const;
   std::shared_ptr<SourceStage> MakeSource();
 
   // --- Finding work.
@@ -73,9 +75,13 @@ class StagedTask final : public Task, public WorkSource {
   void RunStrand(Unit& unit);
   // Hands the unit's block to the stage's asynchronous step; `chain_nanos` it has cost so far.
   void StartAsync(Unit& unit, uint64_t chain_nanos);
+  // The block came from a cache behind the stage's asynchronous step.
+  bool SkipsAsync(const Stage& stage, const Parcel& parcel) const {
+    return parcel.passage.cached && stage.async_step->index < CacheNode();
+  }
   // Called by the session, on a thread of its own.
   void FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
-                   absl::StatusOr<AsyncResult> result);
+                   CachePassage passage, absl::StatusOr<AsyncResult> result);
   // Pushes the parcel through the stage's stateful step; appends what came out.
   absl::Status RunStep(Stage& stage, Parcel parcel, std::vector<Parcel>& out);
   // Books and checks a block that the stateful step emitted.

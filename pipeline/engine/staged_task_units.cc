@@ -47,6 +47,7 @@ bool StagedTask::TakeReadLocked(Unit& unit) {
     }
     if (item->block) {
       unit.parcel.block = std::move(item->block);
+      unit.parcel.passage = std::move(item->passage);
       return true;
     }
   }
@@ -60,8 +61,11 @@ bool StagedTask::TakeInputLocked(size_t stage, Unit& unit) {
   const size_t rows = s.sizer->rows();
   s.input_bytes -= front.bytes();
   const bool sized = !s.chain.empty() || s.async_step;
-  if (front.block && sized && front.block->rows() > 2 * rows) {
+  // A block that is to be kept stays whole until it is.
+  const bool whole = front.passage.fill != nullptr;
+  if (front.block && sized && !whole && front.block->rows() > 2 * rows) {
     unit.parcel.block = front.block->TakeFront(rows);
+    unit.parcel.passage.cached = front.passage.cached;
     s.input_bytes += front.bytes();
     return true;
   }
@@ -114,15 +118,18 @@ bool StagedTask::RunChain(Unit& unit) {
     if (unit.stage == 0) status = BookEnds(block, read_step_, fail_on_error_, accounting_);
     const size_t rows = block.rows();
     if (status.ok()) {
-      const absl::StatusOr<uint64_t> nanos = s.chain.Run(block);
+      const absl::StatusOr<uint64_t> nanos = s.chain.Run(block, unit.parcel.passage);
       status = nanos.status();
       if (status.ok()) chain_nanos = *nanos;
       if (status.ok() && !s.chain.empty() && !s.async_step) s.sizer->Measured(rows, *nanos);
     }
-    if (block.rows() == 0) unit.parcel.block.reset();
+    if (block.rows() == 0) {
+      if (status.ok()) unit.parcel.passage.Deposit(block);
+      unit.parcel.block.reset();
+    }
   }
   if (!status.ok()) Fail(status);
-  if (status.ok() && s.async_step && unit.parcel.block) {
+  if (status.ok() && s.async_step && unit.parcel.block && !SkipsAsync(s, unit.parcel)) {
     StartAsync(unit, chain_nanos);
     return false;
   }
@@ -145,24 +152,27 @@ void StagedTask::StartAsync(Unit& unit, uint64_t chain_nanos) {
   const uint64_t rows = unit.parcel.block->rows();
   s.async_step->tally->In(rows, unit.parcel.block->live_bytes());
   s.session->Start(*std::move(unit.parcel.block),
-                   [this, stage = unit.stage, ticket = unit.ticket, rows,
-                    chain_nanos](absl::StatusOr<AsyncResult> result) {
-                     FinishAsync(stage, ticket, rows, chain_nanos, std::move(result));
+                   [this, stage = unit.stage, ticket = unit.ticket, rows, chain_nanos,
+                    passage = unit.parcel.passage](absl::StatusOr<AsyncResult> result) {
+                     FinishAsync(stage, ticket, rows, chain_nanos, passage, std::move(result));
                    });
 }
 
 void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
-                             absl::StatusOr<AsyncResult> result) {
+                             CachePassage passage, absl::StatusOr<AsyncResult> result) {
   Stage& s = *stages_[stage];
   const EngineStep& step = *s.async_step;
   Parcel parcel;
+  if (!result.ok() || !result->block.failures().empty()) passage.fill.reset();
   absl::Status status =
       result.ok() ? AcceptEmitted(step, result->block) : Annotate(result.status(), step.where);
   if (status.ok()) {
     step.tally->Cpu(result->cpu_nanos);
     s.sizer->Measured(rows, chain_nanos + result->cpu_nanos);
     step.tally->Out(result->block.rows(), result->block.live_bytes());
+    if (result->block.rows() == 0) passage.Deposit(result->block);
     if (result->block.rows() > 0) parcel.block = std::move(result->block);
+    parcel.passage = std::move(passage);
   } else {
     Fail(status);
   }

@@ -32,6 +32,7 @@ namespace headrace {
 
 class FunctionPool;
 class Graph;
+class PrefixCache;
 
 struct TaskDeps {
   ComputePool* compute = nullptr;
@@ -44,6 +45,8 @@ struct TaskDeps {
   std::shared_ptr<FrameMemory> memory = nullptr;
   std::shared_ptr<Format> format;
   std::shared_ptr<const Graph> graph;
+  // Where the rows of the graph's `cache` step are kept; null: nowhere. Shared as the files are.
+  std::shared_ptr<PrefixCache> cache = nullptr;
   FunctionPool* functions = nullptr;  // null: a pipeline with Python functions is refused
 };
 

@@ -1,6 +1,8 @@
 #include "pipeline/graph/graph.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "common/status.h"
 #include "pipeline/graph/fingerprint.h"
@@ -13,6 +15,18 @@ const v1::Value* Find(const v1::ValueMap& params, std::string_view name) {
     if (entry.name() == name) return &entry.value();
   }
   return nullptr;
+}
+
+constexpr std::string_view kCache = "cache";
+
+int64_t IntegerOf(const v1::ValueMap& params, std::string_view name) {
+  const v1::Value* value = Find(params, name);
+  return value != nullptr ? value->integer() : 0;
+}
+
+std::string TextOf(const v1::ValueMap& params, std::string_view name) {
+  const v1::Value* value = Find(params, name);
+  return value != nullptr ? value->text() : std::string();
 }
 
 std::string StepWhere(const std::string& location, size_t written_index) {
@@ -72,7 +86,7 @@ std::string SourceFingerprint(const v1::Source& source, std::string_view dataset
 std::string NodeFingerprint(const std::string& before, const Node& node, int version) {
   Fingerprint out;
   out.Add(before).Add(node.op).Add(static_cast<uint64_t>(version)).Add(node.params);
-  if (node.traits.random) out.Add("random").Add(node.seed).Add(uint64_t{node.written_index});
+  if (node.traits.random) out.Add("random").Add(node.seed).Add(uint64_t{node.draw_index});
   return out.Hex();
 }
 
@@ -91,12 +105,26 @@ absl::Status CheckWritten(const v1::PipelineDef& def, const OpRegistry& ops) {
   return absl::OkStatus();
 }
 
+// How many `cache` steps stand in front of a written position.
+size_t CachesBefore(const Plan& plan, size_t written_index) {
+  return static_cast<size_t>(
+      std::count_if(plan.steps.begin(), plan.steps.end(), [&](const PlannedStep& planned) {
+        return planned.step.op() == kCache && planned.written_index < written_index;
+      }));
+}
+
 absl::StatusOr<std::string> WrittenFingerprint(const v1::PipelineDef& def, const OpRegistry& ops) {
   Fingerprint whole;
   whole.Add("pipeline").Add(SourceFingerprint(def.source(), {})).Add(def.seed());
   for (const v1::Step& step : def.steps()) {
     HR_ASSIGN_OR_RETURN(const OpSpec* spec, ops.Find(step.op()));
     HR_ASSIGN_OR_RETURN(const v1::ValueMap params, CanonicalParams(spec->params, step.params()));
+    if (step.op() == kCache) {
+      // Where rows are kept is no matter of what they are; that draws are frozen is.
+      if (IntegerOf(params, "variants") > 0)
+        whole.Add(step.op()).Add(static_cast<uint64_t>(IntegerOf(params, "variants")));
+      continue;
+    }
     whole.Add(step.op()).Add(static_cast<uint64_t>(spec->version)).Add(params);
   }
   return whole.Hex();
@@ -127,6 +155,8 @@ absl::StatusOr<Graph> Graph::BuildPlanned(const v1::PipelineDef& def, const Plan
   graph.seed_ = def.seed();
   graph.source_schema_ = std::make_shared<const Schema>(source_schema);
   graph.source_fingerprint_ = SourceFingerprint(def.source(), dataset_version);
+  graph.prefix_ =
+      Fingerprint().Add(SourceFingerprint(def.source(), {})).Add(source_schema.ToString()).Hex();
   graph.rewrites_ = plan.rewrites;
   HR_RETURN_IF_ERROR(CheckWritten(def, ops));
   HR_RETURN_IF_ERROR(graph.AddNodes(plan, ops));
@@ -152,9 +182,18 @@ absl::Status Graph::AddNodes(const Plan& plan, const OpRegistry& ops) {
     const v1::Value* own_seed = Find(node.params, "seed");
     const bool has_own = own_seed != nullptr && own_seed->kind_case() == v1::Value::kInteger;
     node.seed = has_own ? static_cast<uint64_t>(own_seed->integer()) : seed_;
-    node.fingerprint = NodeFingerprint(*before, node, (*spec)->version);
+    node.draw_index = node.written_index - CachesBefore(plan, node.written_index);
+    if (node.op == kCache) {
+      node.fingerprint = *before;
+    } else {
+      node.fingerprint = NodeFingerprint(*before, node, (*spec)->version);
+      prefix_ = NodeFingerprint(prefix_, node, (*spec)->version);
+    }
     node.batches_in = batched_;
     if (absl::Status s = Note(node); !s.ok()) return Annotate(s, where);
+    // Frozen draws make other records of it; else a cache changes nothing.
+    if (node.op == kCache && cache_->variants > 0)
+      node.fingerprint = Fingerprint().Add(*before).Add(kCache).Add(cache_->variants).Hex();
     before = &node.fingerprint;
     schema = node.output;
   }
@@ -181,8 +220,54 @@ absl::Status Graph::Note(const Node& node) {
     cuts_ = true;
   }
   if (node.op == "shard") has_shard_hint_ = true;
+  if (node.op == kCache) HR_RETURN_IF_ERROR(NoteCache(node));
   needs_single_task_ = needs_single_task_ || node.traits.global_order;
   batched_ = batched_ || node.traits.emits_batches;
+  return absl::OkStatus();
+}
+
+// Kept rows must be a function of their record alone, and each split's of that split alone.
+absl::Status Graph::NoteCache(const Node& node) {
+  if (cache_) return InvalidArgument("the pipeline has a cache already; one is enough");
+  CachePoint point{.node = nodes_.size() - 1,
+                   .tier = TextOf(node.params, "tier"),
+                   .variants = static_cast<uint64_t>(IntegerOf(node.params, "variants")),
+                   .fingerprint = {}};
+  const std::string key = TextOf(node.params, "key");
+  bool random = false;
+  for (size_t i = 0; i < point.node; ++i) {
+    const Node& before = nodes_[i];
+    const std::string where =
+        fmt::format("step {} '{}'", before.written_index + 1, before.shown_as);
+    if (before.stateful != nullptr || before.op == "shard") {
+      return InvalidArgument(
+          "{} in front of it makes rows of several splits depend on each other: "
+          "move cache in front of it",
+          where);
+    }
+    if (before.traits.cuts_records) {
+      return InvalidArgument("{} in front of it cuts records into parts: move cache in front of it",
+                             where);
+    }
+    random = random || before.traits.random;
+    if (before.traits.random && point.variants == 0) {
+      return InvalidArgument(
+          "{} in front of it draws random numbers, and a cache would repeat them "
+          "in every epoch: move cache in front of it, or say `variants: N` to "
+          "have N draws that take turns",
+          where);
+    }
+    const bool imported = before.async != nullptr && TextOf(before.params, "pickled").empty();
+    if (imported && key.empty()) {
+      return InvalidArgument(
+          "the code of {} can change where the pipeline does not: say `key: v1`, "
+          "and another word whenever it has changed",
+          where);
+    }
+  }
+  if (!random) point.variants = 0;
+  point.fingerprint = Fingerprint().Add("cache").Add(prefix_).Add(key).Hex();
+  cache_ = std::move(point);
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,11 @@
 namespace headrace {
 
 struct Node {
-  // Position in the pipeline as written, from 0: RandomKey.step. Messages count from 1.
+  // Position in the pipeline as written, from 0. Messages count from 1.
   size_t written_index = 0;
+  // RandomKey.step: the same position, `cache` steps not counted, so that a cache that comes or
+  // goes changes no draw.
+  size_t draw_index = 0;
   std::string op;  // "resize"
   std::string
       shown_as;  // what users call it: op, or the written steps that an internal one stands for
@@ -61,6 +65,16 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
+// The `cache` step of a pipeline: rows that reach it may come from a cache instead.
+struct CachePoint {
+  size_t node = 0;   // its place in nodes()
+  std::string tier;  // where rows are kept: "auto", "memory", "disk"
+  // Random steps in front of it draw as in epoch (e mod variants); 0: there are none.
+  uint64_t variants = 0;
+  // Of the rows that reach it, whatever the files: format, schema, steps, seed of random ones.
+  std::string fingerprint;
+};
+
 class Graph {
  public:
   // `dataset_version` stands for the records of the source in the fingerprints of nodes (not in
@@ -94,6 +108,8 @@ class Graph {
   bool needs_single_task() const { return needs_single_task_; }
   // The output's rows are batches.
   bool batched() const { return batched_; }
+  // Where rows may be kept (`cache`), if the pipeline says so.
+  const std::optional<CachePoint>& cache() const { return cache_; }
   uint64_t seed() const { return seed_; }
 
   // Of the source (before any step) with `dataset_version`, as Node::fingerprint.
@@ -109,12 +125,14 @@ class Graph {
   Graph() = default;
   absl::Status AddNodes(const Plan& plan, const OpRegistry& ops);
   absl::Status Note(const Node& node);
+  absl::Status NoteCache(const Node& node);
 
   SchemaPtr source_schema_;
   std::vector<Node> nodes_;
   std::vector<std::string> rewrites_;
   std::string source_fingerprint_;
   std::string fingerprint_;
+  std::string prefix_;  // of the nodes so far, without the dataset's version
   uint64_t seed_ = 0;
   uint64_t passes_ = 1;
   bool repeats_ = false;
@@ -122,6 +140,7 @@ class Graph {
   bool needs_single_task_ = false;
   bool batched_ = false;
   bool cuts_ = false;  // a step cuts records into parts
+  std::optional<CachePoint> cache_;
 };
 
 }  // namespace headrace

@@ -27,7 +27,7 @@ inline Block RunChain(const Graph& graph, Block block, uint64_t epoch = 0) {
   for (const Node& node : graph.nodes()) {
     EXPECT_NE(node.stateless, nullptr) << node.Where();
     StepContext context;
-    context.random = {node.seed, epoch, static_cast<uint32_t>(node.written_index)};
+    context.random = {node.seed, epoch, static_cast<uint32_t>(node.draw_index)};
     const absl::Status status = node.stateless->Run(block, context);
     EXPECT_TRUE(status.ok()) << node.Where() << ": " << status;
     block.Compact();

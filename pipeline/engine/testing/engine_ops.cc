@@ -48,6 +48,21 @@ class FailSome final : public Same {
   uint64_t every_;
 };
 
+// Adds a draw to x.
+class Noise final : public Same {
+ public:
+  OpTraits traits() const override { return {.random = true}; }
+  absl::Status Run(Block& block, const StepContext& context) const override {
+    for (size_t row = 0; row < block.rows(); ++row) {
+      RandomStream draws(context.random, block.provenance(row).front());
+      Cell& x = block.column(0)[row];
+      x = MakeScalarCell<int64_t>(block.arena(),
+                                  x.as<int64_t>()[0] + static_cast<int64_t>(draws.Below(1000)));
+    }
+    return absl::OkStatus();
+  }
+};
+
 class DropSome final : public Same {
  public:
   explicit DropSome(EveryParams p) : every_(static_cast<uint64_t>(p.every)) {}
@@ -236,6 +251,8 @@ void RegisterTestOps(OpRegistry& registry, std::shared_ptr<const TestHooks> hook
   });
   registry.Add<EveryParams>("elsewhere", "For tests.", Every(),
                             [](EveryParams p) -> MadeOp { return std::make_unique<Elsewhere>(p); });
+  registry.Add<NoParams>("noise", "For tests.", ParamSet<NoParams>(),
+                         [](NoParams) -> MadeOp { return std::make_unique<Noise>(); });
   registry.Add<NoParams>("hook", "For tests.", ParamSet<NoParams>(),
                          [hooks](NoParams) -> MadeOp { return std::make_unique<Hook>(hooks); });
   registry.Add<NoParams>("stateful_hook", "For tests.", ParamSet<NoParams>(),

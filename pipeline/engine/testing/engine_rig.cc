@@ -156,6 +156,7 @@ Rig::Rig(Options options) {
   deps.cpu = options.cpu;
   deps.files = NewLocalFileSystem();
   deps.memory = options.memory;
+  deps.cache = options.cache;
   deps.format = std::make_shared<CountingFormat>(std::move(options.format));
   deps.graph = std::make_shared<const Graph>(*std::move(graph));
   TaskCallbacks callbacks;

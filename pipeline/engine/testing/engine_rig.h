@@ -62,7 +62,8 @@ class Gate {
 };
 
 // The real steps and: fail_some {every}, drop_some {every}, cut {most} (stateful, a record
-// into 1..most parts), fatal {at}, lose {at} (a step with a bug), elsewhere {every} (asynchronous), hook (calls TestHooks::run).
+// into 1..most parts), noise (random: adds a draw to x), fatal {at}, lose {at} (a step with a bug),
+// elsewhere {every} (asynchronous), hook (calls TestHooks::run).
 struct TestHooks {
   std::function<void(const Block&)> run = {};           // in `hook`
   std::function<void(const Block&)> stateful_run = {};  // in `stateful_hook`
@@ -105,6 +106,7 @@ class Rig {
     TestHooks hooks = {};
     const CpuMeter* cpu = nullptr;
     std::shared_ptr<FrameMemory> memory = nullptr;
+    std::shared_ptr<PrefixCache> cache = nullptr;
   };
   explicit Rig(Options options);
   ~Rig();
