@@ -43,6 +43,7 @@ FOLDERS = {
         {"autoscale", "placement", "capacity", "sharing", "tiering"},  # policies: pure functions
         {"drivers", "timeline"},
         {"loop"},
+        {"role"},
         {"simulator"},
     ],
 }
