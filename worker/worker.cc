@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
 #include <thread>
 #include <utility>
@@ -17,7 +18,9 @@
 namespace headrace {
 namespace {
 
-constexpr absl::Duration kBeatPeriod = absl::Milliseconds(100);
+constexpr absl::Duration kBeatPeriod = absl::Milliseconds(100);  // until the dispatcher says more
+// Small splits end by the hundred a second: their reports go together.
+constexpr absl::Duration kReportGap = absl::Milliseconds(20);
 constexpr absl::Duration kLeaseRetryPeriod = absl::Milliseconds(50);
 constexpr absl::Duration kSendPeriod =
     absl::Seconds(1);  // only a safety net: output and credit wake it
@@ -201,6 +204,9 @@ void Worker::Beat() {
     return;
   }
   reports_.Acknowledge(reply->acknowledged_report());
+  if (reply->beat_milliseconds() != 0) {
+    beat_loop_->SetPeriod(absl::Milliseconds(std::clamp(reply->beat_milliseconds(), 10u, 60'000u)));
+  }
   if (reply->unknown_worker()) {
     LogWarning(
         "the dispatcher does not know worker {} any more: dropping {} tasks, registering anew",
@@ -224,7 +230,7 @@ void Worker::Beat() {
 void Worker::StartTask(const v1::TaskDef& def) {
   if (tasks_.Find(def.task()) != nullptr) return;
   TaskWakers wakers{[this] { lease_loop_->TriggerNow(); }, [this] { send_loop_->TriggerNow(); },
-                    [this] { beat_loop_->TriggerNow(); }};
+                    [this] { beat_loop_->TriggerAfter(kReportGap); }};
   absl::StatusOr<std::unique_ptr<TaskHost>> host =
       TaskHost::Create(def, id_, factory_, std::move(wakers));
   if (!host.ok()) {
