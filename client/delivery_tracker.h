@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <vector>
@@ -23,6 +24,7 @@ namespace headrace {
 
 class DeliveryTracker {
  public:
+  using Runs = std::map<uint64_t, std::vector<Run>>;  // by task
   // The dispatcher refuses messages with more (limits.max_runs_per_message is four times that).
   static constexpr size_t kMostRuns = 1'000'000;
 
@@ -43,6 +45,15 @@ class DeliveryTracker {
 
   // Fills report_number, delivered and confirmed_fences with what is owed.
   void Fill(v1::ClientBeatRequest& request);
+  // A shuffle's runs are single records, as they came; in their order they are few. Of reports that
+  // are worth it: their runs, of which Merged makes what Replace puts in their place. What was
+  // delivered by now is made a report first.
+  std::vector<std::shared_ptr<const Runs>> Unmerged();
+  static std::shared_ptr<const Runs> Merged(const Runs& runs);
+  void Replace(const std::shared_ptr<const Runs>& runs, std::shared_ptr<const Runs> merged);
+  // What was delivered since the last call, for the saved state.
+  std::vector<std::shared_ptr<const Runs>> TakeFresh();
+
   // The answer to a beat. Returns the tasks that are fenced from now on (not before): drop what is
   // held of them.
   std::vector<uint64_t> OnReply(const v1::ClientBeatReply& reply);
@@ -57,12 +68,12 @@ class DeliveryTracker {
   bool must_confirm() const { return !to_confirm_.empty(); }
 
  private:
-  using Runs = std::map<uint64_t, std::vector<Run>>;  // by task
   struct Report {
     uint64_t number;
     size_t size;  // in runs
-    Runs runs;
+    std::shared_ptr<const Runs> runs;
     Runs dropped;
+    bool merged;
   };
   void Grown(size_t runs);
   void Seal();
@@ -72,8 +83,9 @@ class DeliveryTracker {
   Runs open_dropped_;
   size_t open_size_ = 0;
   std::deque<Report> sealed_;  // not acknowledged
-  uint64_t last_number_ = 0;   // of the reports made
-  uint64_t carried_ = 0;       // of those that a beat has carried
+  std::vector<std::shared_ptr<const Runs>> fresh_;
+  uint64_t last_number_ = 0;  // of the reports made
+  uint64_t carried_ = 0;      // of those that a beat has carried
   std::set<uint64_t> fenced_;
   std::set<uint64_t> to_confirm_;
 };

@@ -51,6 +51,46 @@ TEST(DeliveryTrackerTest, RowsHandedOverAreReportedMergedAndPerTask) {
   EXPECT_FALSE(tracker.unsent());
 }
 
+TEST(DeliveryTrackerTest, ManyRunsOutOfOrderAreReportedAsFewOnceTheyAreMerged) {
+  DeliveryTracker tracker;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const headrace::Run run{.split = 1, .first = i * 7 % 1000, .count = 1};
+    tracker.Delivered(1, std::span(&run, 1));
+  }
+  const auto raw = tracker.Unmerged();
+  ASSERT_EQ(raw.size(), 1u);
+  // Meanwhile the trainer goes on, and somebody else asks.
+  const headrace::Run later{.split = 1, .first = 2000, .count = 5};
+  tracker.Delivered(1, std::span(&later, 1));
+  EXPECT_EQ(Delivered(Beat(tracker)).size(), raw[0]->at(1).size() + 1);
+  tracker.Replace(raw[0], DeliveryTracker::Merged(*raw[0]));
+  const auto second = Beat(tracker);
+  EXPECT_THAT(Delivered(second), ElementsAre("1:0+1000", "1:2000+5"));
+  EXPECT_THAT(tracker.Unmerged(), IsEmpty());
+  // The saved state has each once, merged where that is done.
+  const auto fresh = tracker.TakeFresh();
+  ASSERT_EQ(fresh.size(), 2u);
+  EXPECT_EQ(fresh[0]->at(1), (std::vector<headrace::Run>{{1, 0, 1000}}));
+  EXPECT_EQ(fresh[1]->at(1), (std::vector<headrace::Run>{{1, 2000, 5}}));
+  EXPECT_THAT(tracker.TakeFresh(), IsEmpty());
+  tracker.OnReply(Answer(second));
+  EXPECT_THAT(Delivered(Beat(tracker)), IsEmpty());
+}
+
+TEST(DeliveryTrackerTest, WhatIsAcknowledgedWhileItIsMergedStaysSo) {
+  DeliveryTracker tracker;
+  for (uint64_t i = 1000; i > 0; i -= 2) {
+    const headrace::Run run{.split = 1, .first = i, .count = 1};
+    tracker.Delivered(1, std::span(&run, 1));
+  }
+  const auto raw = tracker.Unmerged();
+  ASSERT_EQ(raw.size(), 1u);
+  tracker.OnReply(Answer(Beat(tracker)));
+  tracker.Replace(raw[0], DeliveryTracker::Merged(*raw[0]));
+  EXPECT_THAT(Delivered(Beat(tracker)), IsEmpty());
+  EXPECT_EQ(tracker.TakeFresh().size(), 1u);
+}
+
 TEST(DeliveryTrackerTest, AReportGoesOutAgainUntilItIsAcknowledged) {
   DeliveryTracker tracker;
   HandOver(tracker, {.first = 0});

@@ -83,6 +83,19 @@ absl::Duration LoaderCore::NextBeat() const {
   return last_beat_ + pause;
 }
 
+void LoaderCore::MergeReports() {
+  std::vector<std::shared_ptr<const DeliveryTracker::Runs>> reports;
+  {
+    absl::MutexLock lock(&mutex_);
+    reports = tracker_.Unmerged();
+  }
+  for (const auto& runs : reports) {
+    std::shared_ptr<const DeliveryTracker::Runs> merged = DeliveryTracker::Merged(*runs);
+    absl::MutexLock lock(&mutex_);
+    tracker_.Replace(runs, std::move(merged));
+  }
+}
+
 void LoaderCore::BeatLoop() {
   while (true) {
     v1::ClientBeatRequest request;
@@ -99,15 +112,19 @@ void LoaderCore::BeatLoop() {
       }
       if (closed_) return;
       retries.openings = streams_.TakeDue(clock_->Steady());
-      if (retries.openings.empty()) {
-        beat_now_ = beat_soon_ = false;
-        sent_at = last_beat_ = clock_->Steady();
-        request = MakeBeat();
-      }
     }
     if (!retries.openings.empty()) {
       Do(std::move(retries));
       continue;
+    }
+    MergeReports();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (closed_) return;
+      if (client_id_ == 0) continue;  // it has left
+      beat_now_ = beat_soon_ = false;
+      sent_at = last_beat_ = clock_->Steady();
+      request = MakeBeat();
     }
     KeepDelivered();
     const absl::StatusOr<v1::ClientBeatReply> reply =
@@ -232,9 +249,12 @@ void LoaderCore::OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer) {
       merger_.Discard(task, (*frame)->bytes());
       return GrantCredit();
     }
+    // Ordered: who waits, waits for one lane.
+    const bool wanted =
+        sequence_ == nullptr || !(*frame)->place() || sequence_->lane() == (*frame)->place()->lane;
     merger_.Push(task, *std::move(frame));
-    changed_.Signal();
-    if (gate_.on()) {
+    if (wanted) changed_.Signal();
+    if (gate_.on() && !beat_soon_) {
       beat_soon_ = true;
       beat_.Signal();
     }

@@ -18,6 +18,10 @@ namespace {
 constexpr absl::Duration kOpenTimeout = absl::Minutes(5);
 // How long a rank that has had its batches waits for the others' before it says so.
 constexpr absl::Duration kEndPatience = absl::Milliseconds(500);
+// A trainer that waits for longer than it usually does may be at the end, which may hang on its
+// report: that goes out then. One whose input is slow waits for every batch, and hurries nobody.
+constexpr absl::Duration kLeastPatience = absl::Milliseconds(10);
+constexpr absl::Duration kWaitStep = absl::Milliseconds(200);
 
 // Another rank may still have to report the end of the epoch before; a client that is not known is
 // opened again by the beats.
@@ -161,7 +165,6 @@ absl::Status LoaderCore::StartEpoch(std::optional<uint64_t> asked, absl::Duratio
     absl::MutexLock lock(&mutex_);
     tracker_.Reset();
     delivered_.Clear();
-    fresh_.clear();
     needs_.clear();
     needs_seen_ = epoch_elements_ = 0;
     // Of an earlier epoch nothing is carried on.
@@ -188,6 +191,7 @@ void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Ch
   in_epoch_ = true;
   epoch_finished_ = false;
   left_early_ = false;
+  waits_since_ = absl::InfiniteDuration();
   meter_.Pause();
   for (uint64_t task : reply.fenced_tasks()) tracker_.Fence(task);
   TakeTasks(reply.tasks(), reply.tasks_version(), chores);
@@ -230,7 +234,6 @@ absl::StatusOr<std::optional<Element>> LoaderCore::TakeElement() {
 
 Element LoaderCore::HandOver(FrameMerger::Row row) {
   tracker_.Delivered(*row.frame, row.row);
-  row.frame->AppendRuns(row.row, row.row + 1, fresh_);
   ++epoch_elements_;
   Element element(std::move(row.frame), row.row);
   ++stats_.elements;
@@ -259,13 +262,15 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
     }
     if (!Silent()) {
       HR_ASSIGN_OR_RETURN(std::optional<Element> element, TakeElement());
-      if (element) return element;
+      if (element) {
+        NoteWait(now);
+        return element;
+      }
     }
     // The same number of batches for all ranks; the summary comes when all have had them.
     const bool ended = gate_.AtEnd() && now - asked > kEndPatience;
     if (epoch_finished_ || ended) {
       in_epoch_ = false;
-      fresh_.clear();
       return std::nullopt;
     }
     if (now >= deadline) {
@@ -273,15 +278,29 @@ absl::StatusOr<std::optional<Element>> LoaderCore::Next(absl::Duration timeout) 
       return DeadlineExceeded("no element within {}{}", absl::FormatDuration(timeout),
                               waiting_.empty() ? "" : ": " + waiting_);
     }
-    const bool moved = sequence_ != nullptr && sequence_->windows() != windows_told_;
-    if (tracker_.unsent() || moved || gate_.on()) {
-      // Nothing left to hand over: the end may hang on this report.
-      beat_soon_ = true;
-      beat_.Signal();
-    }
-    changed_.WaitWithTimeout(&mutex_, std::min(deadline - now, absl::Milliseconds(200)));
+    const absl::Duration patience = HurryIfLate(now);
+    changed_.WaitWithTimeout(&mutex_, std::min(deadline - now, patience));
     now = clock_->Steady();
   }
+}
+
+void LoaderCore::NoteWait(absl::Duration now) {
+  if (waits_since_ == absl::InfiniteDuration()) return;
+  const absl::Duration wait = now - std::exchange(waits_since_, absl::InfiniteDuration());
+  if (epoch_elements_ > 1) usual_wait_ += (wait - usual_wait_) / 8;
+}
+
+absl::Duration LoaderCore::HurryIfLate(absl::Duration now) {
+  if (waits_since_ == absl::InfiniteDuration()) waits_since_ = now;
+  const absl::Duration late =
+      waits_since_ + std::clamp(2 * usual_wait_, kLeastPatience, std::max(kLeastPatience, period_));
+  if (now < late && !gate_.on()) return late - now;
+  const bool moved = sequence_ != nullptr && sequence_->windows() != windows_told_;
+  if (!beat_soon_ && (tracker_.unsent() || moved || gate_.on())) {
+    beat_soon_ = true;
+    beat_.Signal();
+  }
+  return kWaitStep;
 }
 
 void LoaderCore::Close(absl::Duration timeout) {

@@ -63,6 +63,8 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   void BeatLoop();
   absl::Duration NextBeat() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::ClientBeatRequest MakeBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Puts reports' runs in their order; without the mutex, which the trainer waits for.
+  void MergeReports() ABSL_LOCKS_EXCLUDED(mutex_);
   void TakeReply(const v1::ClientBeatReply& reply, absl::Duration sent_at, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks, uint64_t version,
@@ -76,10 +78,11 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
       ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
   // Loaded and not begun: the same again.
   v1::LoaderState LoadedState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Run> TakeFresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves what was handed over since the last time into the set. By the beat thread, not the
   // trainer's.
   void KeepDelivered() ABSL_LOCKS_EXCLUDED(mutex_, delivered_mutex_);
+  void AddDelivered(const std::vector<std::shared_ptr<const DeliveryTracker::Runs>>& reports)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(delivered_mutex_);
   // Other trainers went on from a checkpoint.
   void Replaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer to opening the job again: not OK when it is another one, or one of a dispatcher that
@@ -96,6 +99,10 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Chores& chores)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The trainer has what it waited for.
+  void NoteWait(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // It waits; when to look again.
+  absl::Duration HurryIfLate(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts it as the trainer's.
   Element HandOver(FrameMerger::Row row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::optional<Element>> TakeElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -157,12 +164,13 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;  // a fence to confirm, a broken stream, an epoch
   bool beat_soon_ ABSL_GUARDED_BY(mutex_) =
       false;  // the trainer waits: the end may hang on a report
+  absl::Duration waits_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  absl::Duration usual_wait_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
   absl::Duration last_beat_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // beats in a row
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Duration period_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(500);
   absl::Duration answered_ ABSL_GUARDED_BY(mutex_);  // when the last answered beat was sent
-  std::vector<Run> fresh_ ABSL_GUARDED_BY(mutex_);   // handed over and not in delivered_ yet
   std::vector<v1::SplitSpan> needs_ ABSL_GUARDED_BY(mutex_);
   uint64_t needs_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_elements_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -33,7 +33,7 @@ v1::LoaderState LoaderCore::State() {
   state.set_version(kStateVersion);
   *state.mutable_pipeline() = sketch_;
   absl::MutexLock saving(&delivered_mutex_);
-  std::vector<Run> fresh;
+  std::vector<std::shared_ptr<const DeliveryTracker::Runs>> fresh;
   {
     absl::MutexLock lock(&mutex_);
     state.set_fingerprint(job_.fingerprint());
@@ -57,9 +57,9 @@ v1::LoaderState LoaderCore::State() {
     state.set_epoch(inside ? epoch_ : next_epoch_);
     state.set_elements(inside ? epoch_elements_ : 0);
     if (!inside) return state;
-    fresh = TakeFresh();
+    fresh = tracker_.TakeFresh();
   }
-  for (const Run& run : fresh) delivered_.Add(run);
+  AddDelivered(fresh);
   *state.mutable_delivered() = delivered_.Encode();
   return state;
 }
@@ -81,18 +81,26 @@ v1::LoaderState LoaderCore::LoadedState() const {
   return share;
 }
 
-std::vector<Run> LoaderCore::TakeFresh() { return std::exchange(fresh_, {}); }
+void LoaderCore::AddDelivered(
+    const std::vector<std::shared_ptr<const DeliveryTracker::Runs>>& reports) {
+  for (const auto& runs : reports) {
+    for (const auto& [task, list] : *runs) {
+      for (const Run& run : list) delivered_.Add(run);
+    }
+  }
+}
 
 void LoaderCore::KeepDelivered() {
   absl::MutexLock saving(&delivered_mutex_);
-  std::vector<Run> fresh;
+  std::vector<std::shared_ptr<const DeliveryTracker::Runs>> fresh;
   std::vector<v1::SplitSpan> needs;
   {
     absl::MutexLock lock(&mutex_);
-    fresh = TakeFresh();
+    fresh = tracker_.TakeFresh();
     needs = std::exchange(needs_, {});
+    if (sequence_ != nullptr) return;  // the place says all
   }
-  for (const Run& run : fresh) delivered_.Add(run);
+  AddDelivered(fresh);
   for (const v1::SplitSpan& span : needs) {
     for (int i = 0; i < span.numbers_size(); ++i) {
       delivered_.SetNeed(span.split() + static_cast<uint64_t>(i), span.pass(), span.numbers(i));
