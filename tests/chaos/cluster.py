@@ -1,8 +1,12 @@
 """The processes of one chaos run, and what is done to them."""
+import datetime
 import itertools
+import math
 import pathlib
 import pickle
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,9 +15,13 @@ import network
 import processes
 
 HERE = pathlib.Path(__file__).resolve().parent
+ETCD = pathlib.Path("/usr/bin/etcd")
+CLIENT_TIMEOUT = 2.0  # seconds
+LEASE = 2.0  # of a dispatcher that leads
 # Short, so that a run takes seconds: lost after one or two seconds of silence.
-DISPATCHER = ["--worker-timeout", "1s", "--client-timeout", "2s", "--worker-beat", "100ms", "--client-beat", "100ms", "--closing-beat",
-              "100ms", "--target-split", "8KiB", "--max-task-errors", "1000"]
+DISPATCHER = ["--worker-timeout", "1s", "--client-timeout", f"{CLIENT_TIMEOUT:g}s", "--worker-beat", "100ms", "--client-beat", "100ms",
+              "--closing-beat", "100ms", "--target-split", "8KiB", "--max-task-errors", "1000"]
+_LOST = re.compile(r"^(\S+)Z .*epoch (\d+): client \d+ \(rank (\d+)\) was lost", re.M)
 
 
 class Trainer:
@@ -21,7 +29,7 @@ class Trainer:
 
     def __init__(self, cluster, rank):
         self.cluster, self.rank = cluster, rank
-        self.logs, self.killed_at = [], []  # monotonic nanoseconds, by log; None: it ended by itself
+        self.logs, self.killed = [], []  # by log: whether its process was killed
         self.process = None
         self.starts = 0
         self.start()
@@ -32,11 +40,11 @@ class Trainer:
         log = directory / f"trainer{self.rank}-{self.starts}.log"
         log.touch()
         self.logs.append(log)
-        self.killed_at.append(None)
+        self.killed.append(False)
         command = [*self.cluster.prefix(f"trainer{self.rank}"), sys.executable, str(HERE / "trainer.py"), self.cluster.address,
                    str(self.cluster.workload), str(log), "--job", "chaos", "--rank", str(self.rank), "--world", str(plan.trainers),
                    "--epochs", str(plan.epochs), "--sharding", plan.sharding, "--visitation", plan.visitation, "--on-client-loss",
-                   plan.on_client_loss, "--sleep", str(self.cluster.pace), "--save", f"{log}.state"]
+                   plan.on_client_loss, "--ordering", plan.ordering, "--sleep", str(self.cluster.pace), "--save", f"{log}.state"]
         if restore:
             command += ["--restore", str(restore)]
         with open(directory / f"trainer{self.rank}.err", "ab") as err:
@@ -46,10 +54,10 @@ class Trainer:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self.killed_at[-1] = time.monotonic_ns()
+        self.killed[-1] = True
 
     def checkpoints(self):
-        """(epoch, which log, its length by then, state), oldest first."""
+        """(epoch, batches, which log, its length by then, state), oldest first."""
         found = []
         for number, log in enumerate(self.logs):
             for at in itertools.count():
@@ -59,7 +67,7 @@ class Trainer:
                 except FileNotFoundError:
                     break
                 if length <= log.stat().st_size:  # else of what was gone back on
-                    found.append((epoch, number, length, state))
+                    found.append((epoch, state["elements"], number, length, state))
         return found
 
     def go_back(self, number, length):
@@ -68,7 +76,31 @@ class Trainer:
             log.truncate(length)
         del self.logs[number + 1:]
         # Of the process that the next one takes the place of all is known that counts.
-        self.killed_at = [None] * (number + 1)
+        self.killed = [False] * (number + 1)
+
+
+class Etcd:
+    """One member; started again it has what it had."""
+
+    def __init__(self, directory, host, prefix):
+        self.directory, self.prefix = directory, prefix
+        self.client, self.peer = (f"{host}:{port}" for port in (_free_ports() if not prefix else (2379, 2380)))
+        self.start()
+
+    def start(self):
+        with open(self.directory / "etcd.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, str(ETCD), "--data-dir", str(self.directory / "etcd"), "--listen-client-urls", f"http://{self.client}",
+                 "--advertise-client-urls", f"http://{self.client}", "--listen-peer-urls", f"http://{self.peer}",
+                 "--initial-advertise-peer-urls", f"http://{self.peer}", "--initial-cluster", f"default=http://{self.peer}",
+                 "--log-level", "warn", "--logger", "zap"], stdout=log, stderr=log)
+
+
+def _free_ports():
+    with socket.socket() as a, socket.socket() as b:
+        a.bind(("127.0.0.1", 0))
+        b.bind(("127.0.0.1", 0))
+        return a.getsockname()[1], b.getsockname()[1]
 
 
 class Cluster:
@@ -79,15 +111,22 @@ class Cluster:
         self.functions = functions
         self.network = network.Network() if plan.namespaces else None
         self.workers, self.trainers, self.worker_starts, self.restores = {}, {}, 0, 0
+        self.dispatchers, self.addresses, self.etcd = {}, {}, None
         self.stopped = set()  # processes under SIGSTOP
-        self.dispatcher = None
+        self.outages = []     # [rank or None for all, begin, end]: when the dispatcher may not have heard of trainers
         try:
             if self.network:
-                for name in ["dispatcher", *(f"worker{i}" for i in range(plan.workers)), *(f"trainer{i}" for i in range(plan.trainers))]:
+                for name in [*(["etcd"] if plan.dispatchers > 1 else []), *(f"dispatcher{i}" for i in range(plan.dispatchers)),
+                             *(f"worker{i}" for i in range(plan.workers)), *(f"trainer{i}" for i in range(plan.trainers))]:
                     self.network.add(name)
-            self.address = f"{self.host('dispatcher')}:0"
-            self.start_dispatcher()
-            self.address = self.dispatcher.address()
+            if plan.dispatchers > 1:
+                self.etcd = Etcd(directory, self.host("etcd"), self.prefix("etcd"))
+            for i in range(plan.dispatchers):
+                self.addresses[i] = f"{self.host(f'dispatcher{i}')}:0"
+                self.start_dispatcher(i)
+            for i, dispatcher in self.dispatchers.items():
+                self.addresses[i] = dispatcher.address()
+            self.address = ",".join(self.addresses.values())
             for i in range(plan.workers):
                 self.start_worker(i)
             for i in range(plan.trainers):
@@ -105,10 +144,16 @@ class Cluster:
     def _role(self, host, name, *args):
         return processes.Role(self.directory, name, *args, prefix=self.prefix(host))
 
-    def start_dispatcher(self):
+    def start_dispatcher(self, i):
         """The first one, or another over the same journal at the same address."""
-        self.dispatcher = self._role("dispatcher", "dispatcher", "dispatcher", "--listen", self.address, "--journal.directory",
-                                     str(self.directory / "journal"), *DISPATCHER)
+        name = f"dispatcher{i}"
+        if self.etcd is None:
+            journal = ["--journal.directory", str(self.directory / "journal")]
+        else:
+            config = self.directory / f"{name}.yaml"
+            config.write_text(f'journal: {{driver: etcd, endpoints: ["{self.etcd.client}"], prefix: chaos, lease_ttl: {LEASE:g}s}}\n')
+            journal = ["--config", str(config)]
+        self.dispatchers[i] = self._role(name, name, "dispatcher", "--listen", self.addresses[i], *journal, *DISPATCHER)
 
     def start_worker(self, i):
         self.worker_starts += 1
@@ -118,18 +163,32 @@ class Cluster:
                                      "--connect-timeout", "60s", *functions)
 
     def restore_trainers(self):
-        """All trainers are killed, and go on from the latest checkpoints of one epoch that each of them has."""
+        """All trainers are killed, and go on from the latest checkpoints of one epoch that each of them has; ordered: of one batch."""
         for trainer in self.trainers.values():
             trainer.kill()
         saved = {rank: trainer.checkpoints() for rank, trainer in self.trainers.items()}
-        epoch = max(set.intersection(*({s[0] for s in states} for states in saved.values())))
-        last = {rank: [s for s in states if s[0] == epoch] for rank, states in saved.items()}
+        key = slice(0, 2) if self.plan.ordering == "deterministic" else slice(0, 1)
+        at = max(set.intersection(*({s[key] for s in states} for states in saved.values())))
+        last = {rank: [s for s in states if s[key] == at][-1] for rank, states in saved.items()}
         self.restores += 1
         path = self.directory / f"restore{self.restores}"
-        path.write_bytes(pickle.dumps([states[-1][3] for states in last.values()]))
-        for rank, states in last.items():
-            self.trainers[rank].go_back(states[-1][1], states[-1][2])
+        path.write_bytes(pickle.dumps([state for *_, state in last.values()]))
+        for rank, (_, _, number, length, _) in last.items():
+            self.trainers[rank].go_back(number, length)
             self.trainers[rank].start(path)
+
+    def begin_outage(self, rank=None):
+        self.outages.append([rank, time.time(), math.inf])
+        return self.outages[-1]
+
+    def losses(self):
+        """(time, epoch, rank) of each trainer that a dispatcher took for lost and whose share it gave to others."""
+        found = []
+        for i in self.dispatchers:
+            for when, epoch, rank in _LOST.findall((self.directory / f"dispatcher{i}.log").read_text()):
+                at = datetime.datetime.fromisoformat(when).replace(tzinfo=datetime.timezone.utc).timestamp()
+                found.append((at, int(epoch), int(rank)))
+        return found
 
     def delivered(self):
         """Batches that trainers wrote down so far."""
@@ -151,16 +210,19 @@ class Cluster:
             self.go_on(process)
         if self.network:
             self.network.heal_all()
-        if self.dispatcher.process.poll() is not None:
-            self.start_dispatcher()
+        if self.etcd is not None and self.etcd.process.poll() is not None:
+            self.etcd.start()
+        for i, dispatcher in self.dispatchers.items():
+            if dispatcher.process.poll() is not None:
+                self.start_dispatcher(i)
         for i, worker in self.workers.items():
             if worker.process.poll() is not None:
                 self.start_worker(i)
 
     def close(self):
-        running = [t.process for t in self.trainers.values()] + [w.process for w in self.workers.values()]
-        if self.dispatcher is not None:
-            running.append(self.dispatcher.process)
+        running = [r.process for r in itertools.chain(self.trainers.values(), self.workers.values(), self.dispatchers.values())]
+        if self.etcd is not None:
+            running.append(self.etcd.process)
         for process in running:
             if process.poll() is None:
                 process.kill()

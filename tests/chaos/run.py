@@ -1,12 +1,12 @@
 """Chaos runs: a cluster of real processes, faults drawn from a seed, and the account of every record afterwards.
 
-run.py [--seed N] [--runs M] [--jobs J] [--keep DIR]      one line a run; exit 1 when any failed
+run.py [--seed N] [--runs M] [--jobs J] [--keep DIR] [--only FIELD=VALUE ...]     one line a run; exit 1 when any failed
+--only: fields of every plan (plan.py), like visitation=at_most_once, ordering=deterministic, dispatchers=2
 """
 import argparse
 import collections
 import concurrent.futures
 import pathlib
-import random
 import shutil
 import sys
 import tempfile
@@ -16,37 +16,45 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import accounts  # noqa: E402
 import network  # noqa: E402
 import plan as plans  # noqa: E402
 import processes  # noqa: E402
 import workloads  # noqa: E402
-from cluster import Cluster  # noqa: E402
+from accounts import Failure  # noqa: E402
+from cluster import ETCD, LEASE, Cluster  # noqa: E402
 
 BOUND_SECONDS = 90.0  # every run ends by then: faults, time-outs, twenty seconds until a cut stream is given up, and the work
-# What a client may have handed over without the dispatcher's knowing: a beat period, its retries, and its time-out.
-UNREPORTED_SECONDS = 3.0
-
-
-class Failure(Exception):
-    pass
 
 
 def inject(cluster, fault, timers):
     """Does what the fault says, and sees to it that it ends."""
     plan = cluster.plan
-    w, t = fault.who % plan.workers, fault.other % plan.trainers
-    worker, trainer = cluster.workers[w], cluster.trainers[t]
+    w, t, d = fault.who % plan.workers, fault.other % plan.trainers, fault.who % plan.dispatchers
+    worker, trainer, dispatcher = cluster.workers[w], cluster.trainers[t], cluster.dispatchers[d]
+    dispatchers = [f"dispatcher{i}" for i in range(plan.dispatchers)]
+    takeover = LEASE + 1 if plan.dispatchers > 1 else 0
 
     def later(seconds, action):
         timers.append((time.monotonic() + seconds, action))
 
-    def cut(a, b):
-        cluster.network.cut(a, b)
-        later(fault.lasts, lambda: cluster.network.heal(a, b))
+    def cut(a, *others):
+        for b in others:
+            cluster.network.cut(a, b)
+            later(fault.lasts, lambda b=b: cluster.network.heal(a, b))
+
+    def outage(rank, lasts):
+        """The dispatcher may not hear of that trainer (None: of all) for so long."""
+        entry = cluster.begin_outage(rank)
+        entry[2] = entry[1] + lasts
 
     def restart():
         if cluster.workers[w].process.poll() is not None:
             cluster.start_worker(w)
+
+    def stop(process):
+        cluster.stop(process)
+        later(fault.lasts, lambda: cluster.go_on(process))
 
     if fault.kind == "kill_worker":
         worker.kill()
@@ -55,14 +63,25 @@ def inject(cluster, fault, timers):
         cluster.go_on(worker.process)
         worker.process.terminate()
         later(fault.lasts, lambda: (worker.process.wait(timeout=10), restart()))
-    elif fault.kind in ("stop_worker", "stop_trainer", "stop_dispatcher"):
-        process = {"stop_worker": worker, "stop_trainer": trainer, "stop_dispatcher": cluster.dispatcher}[fault.kind].process
-        cluster.stop(process)
-        later(fault.lasts, lambda: cluster.go_on(process))
+    elif fault.kind == "stop_worker":
+        stop(worker.process)
+    elif fault.kind == "stop_trainer":
+        outage(t, fault.lasts)
+        stop(trainer.process)
+    elif fault.kind == "stop_dispatcher":
+        outage(None, fault.lasts + takeover)
+        stop(dispatcher.process)
     elif fault.kind == "kill_dispatcher":
-        if cluster.dispatcher.process.poll() is None:
-            cluster.dispatcher.kill()
-            later(fault.lasts / 3, lambda: cluster.dispatcher.process.poll() is not None and cluster.start_dispatcher())
+        if dispatcher.process.poll() is None:
+            outage(None, fault.lasts / 3 + takeover)
+            dispatcher.kill()
+            later(fault.lasts / 3, lambda: cluster.dispatchers[d].process.poll() is not None and cluster.start_dispatcher(d))
+    elif fault.kind == "kill_etcd":
+        if cluster.etcd.process.poll() is None:
+            outage(None, fault.lasts / 3 + takeover)
+            cluster.etcd.process.kill()
+            cluster.etcd.process.wait()
+            later(fault.lasts / 3, lambda: cluster.etcd.process.poll() is not None and cluster.etcd.start())
     elif fault.kind == "kill_trainer":
         if trainer.process.poll() is None:
             trainer.kill()
@@ -71,23 +90,27 @@ def inject(cluster, fault, timers):
         if all(t.checkpoints() for t in cluster.trainers.values()):
             cluster.restore_trainers()
     elif fault.kind == "cut_worker_dispatcher":
-        cut(f"worker{w}", "dispatcher")
+        cut(f"worker{w}", *dispatchers)
     elif fault.kind == "cut_worker_trainer":
         cut(f"worker{w}", f"trainer{t}")
     elif fault.kind == "cut_worker":
-        cut(f"worker{w}", "dispatcher")
-        for i in range(plan.trainers):
-            cut(f"worker{w}", f"trainer{i}")
+        cut(f"worker{w}", *dispatchers, *(f"trainer{i}" for i in range(plan.trainers)))
     elif fault.kind == "cut_trainer_dispatcher":
-        cut(f"trainer{t}", "dispatcher")
+        outage(t, fault.lasts)
+        cut(f"trainer{t}", *dispatchers)
     elif fault.kind == "cut_trainer":
-        cut(f"trainer{t}", "dispatcher")
-        for i in range(plan.workers):
-            cut(f"trainer{t}", f"worker{i}")
+        outage(t, fault.lasts)
+        cut(f"trainer{t}", *dispatchers, *(f"worker{i}" for i in range(plan.workers)))
+    elif fault.kind == "cut_dispatcher_etcd":
+        outage(None, fault.lasts + takeover)
+        cut(f"dispatcher{d}", "etcd")
+    elif fault.kind == "cut_dispatcher":
+        outage(None, fault.lasts)
+        cut(f"dispatcher{d}", *(f"worker{i}" for i in range(plan.workers)), *(f"trainer{i}" for i in range(plan.trainers)))
     elif fault.kind == "reset_stream":
         cluster.network.reset(f"trainer{t}", f"worker{w}")
     elif fault.kind == "reset_dispatcher":
-        cluster.network.reset(f"worker{w}", "dispatcher")
+        cluster.network.reset(f"worker{w}", dispatchers[d])
     else:
         raise AssertionError(fault.kind)
 
@@ -118,80 +141,61 @@ def carry_out(cluster):
     return time.monotonic() - start
 
 
-def read_logs(cluster):
-    """Per epoch: how often each record was handed over, and those that a trainer may have handed over unreported before it was lost."""
-    seen = collections.defaultdict(collections.Counter)
-    unreported = collections.defaultdict(collections.Counter)
-    in_hand = 0  # batches that a killed trainer had been handed and may not have written down
-    largest = 0
-    for trainer in cluster.trainers.values():
-        for log, killed_at in zip(trainer.logs, trainer.killed_at):
-            in_hand += killed_at is not None
-            lines = log.read_text().splitlines()
-            for line in lines:
-                if line == "done":
-                    continue
-                epoch, at, *names = line.split(" ")
-                seen[int(epoch)].update(names)
-                largest = max(largest, len(names))
-                if killed_at is not None and int(at) > killed_at - UNREPORTED_SECONDS * 1e9:
-                    unreported[int(epoch)].update(names)
-    return seen, unreported, in_hand * largest
+class Bench:
+    """Workloads, what this machine allows, and the sequences of ordered epochs, each found once by a calm run."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.workloads = workloads.made(directory / "made")
+        data = processes.shared_data()
+        if data is None:
+            print("chaos: no shared/data on this machine; the made files cover the same promises", flush=True)
+        else:
+            self.workloads += workloads.shared(data, directory / "shared")
+        self.why_no_cuts = network.permitted()
+        self.machine = plans.Machine(namespaces=not self.why_no_cuts, etcd=ETCD.exists())
+        if self.why_no_cuts:
+            print(f"chaos: NO PARTITIONS: network namespaces cannot be made here ({self.why_no_cuts})", flush=True)
+        if not self.machine.etcd:
+            print(f"chaos: NO RUNS OF SEVERAL DISPATCHERS: {ETCD} is missing (apt-get install etcd-server)", flush=True)
+        self._lock = threading.Lock()
+        self._sequences = {}
+
+    def draw(self, seed, **fixed):
+        return plans.draw(seed, self.workloads, self.machine, **fixed)
+
+    def sequence(self, number):
+        with self._lock:
+            if number not in self._sequences:
+                plan = plans.Plan(seed=0, workload=number, workers=1, trainers=1, epochs=2, ordering="deterministic", seconds=0)
+                directory = self.directory / f"calm{number}"
+                with self._cluster(plan, directory) as cluster:
+                    carry_out(cluster)
+                    self._sequences[number] = accounts.sequence_of(cluster)
+                shutil.rmtree(directory)
+            return self._sequences[number]
+
+    def _cluster(self, plan, directory):
+        workload = self.workloads[plan.workload]
+        directory.mkdir(parents=True, exist_ok=True)
+        batches = max(1, workload.records // workload.batch)
+        return Cluster(directory, plan, workload.write(directory), workload.functions,
+                       pace=plan.seconds * plan.trainers / batches / plan.epochs)
+
+    def carry_out(self, plan, directory):
+        """One run: seconds, missing, doubled; Failure names what was wrong."""
+        wanted = self.sequence(plan.workload) if plan.ordering == "deterministic" else None
+        with self._cluster(plan, directory) as cluster:
+            seconds = carry_out(cluster)
+            if wanted is not None:
+                accounts.check_sequence(cluster, wanted)
+            missing, doubled = accounts.check(cluster, self.workloads[plan.workload])
+        return seconds, missing, doubled
 
 
-def account(cluster, workload):
-    """Fails when a record is missing or doubled that must not be. The numbers of those that may be."""
-    plan = cluster.plan
-    seen, unreported, in_hand = read_logs(cluster)
-    # A trainer that was stopped, or cut off from the dispatcher, for longer than its time-out counts as lost under `reassign`.
-    silenced = any(f.kind in ("stop_trainer", "stop_dispatcher", "kill_dispatcher", "cut_trainer", "cut_trainer_dispatcher")
-                   for f in plan.faults)
-    missing_all = doubled_all = 0
-    for epoch in range(plan.epochs):
-        have, want = seen[epoch], workload.expected
-        missing, doubled = want - have, have - want
-        if workload.counted:
-            missing, doubled = collections.Counter(), have - collections.Counter({name: 1 for name in have})
-            if sum(have.values()) - sum(doubled.values()) < workload.records - in_hand:
-                raise Failure(f"epoch {epoch}: {sum(have.values())} of {workload.records} taken")
-        unknown = [name for name in have if name not in want]
-        if unknown and not workload.counted:
-            raise Failure(f"epoch {epoch}: records that there are not: {unknown[:3]}")
-        missing_all += sum(missing.values())
-        doubled_all += sum(doubled.values())
-        if plan.visitation != "at_most_once" and sum(missing.values()) > in_hand:
-            raise Failure(f"epoch {epoch}: {sum(missing.values())} missing, like {list(missing)[:3]}")
-        if plan.visitation == "at_least_once" or (plan.on_client_loss == "reassign" and silenced):
-            continue
-        beyond = doubled - unreported[epoch]
-        if beyond:
-            raise Failure(f"epoch {epoch}: {sum(beyond.values())} doubled, like {list(beyond)[:3]}")
-    return missing_all, doubled_all
-
-
-def one(seed, directory, made, can_cut, visitation=None):
-    """One run. Its plan, and how it ended: seconds, missing, doubled; Failure names what was wrong."""
-    plan = plans.draw(seed, len(made), can_cut, visitation)
-    workload = made[plan.workload]
-    directory.mkdir(parents=True, exist_ok=True)
-    if workload.counted:
-        plan.sharding = "dynamic"
-    batches = max(1, workload.records // 16)
-    with Cluster(directory, plan, workload.write(directory), workload.functions,
-                 pace=plan.seconds * plan.trainers / batches / plan.epochs) as cluster:
-        seconds = carry_out(cluster)
-        missing, doubled = account(cluster, workload)
-    return plan, workload, seconds, missing, doubled
-
-
-def datasets(directory):
-    made = workloads.made(directory / "made")
-    data = processes.shared_data()
-    if data is None:
-        print("chaos: no shared/data on this machine; the made files cover the same promises", flush=True)
-    else:
-        made += workloads.shared(data, directory / "shared")
-    return made
+def level_of(plan):
+    return ("deterministic" if plan.ordering == "deterministic" else plan.visitation) + (
+        f", {plan.dispatchers} dispatchers" if plan.dispatchers > 1 else "")
 
 
 def main():
@@ -199,35 +203,41 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--visitation", default=None)
+    parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE")
     parser.add_argument("--keep", default=None, help="where to leave the logs of failed runs")
     args = parser.parse_args()
-    why_not = network.permitted()
-    if why_not:
-        print(f"chaos: NO PARTITIONS: network namespaces cannot be made here ({why_not})", flush=True)
+    fixed = {name: int(value) if value.isdigit() else value for name, value in (item.split("=", 1) for item in args.only)}
     root = pathlib.Path(tempfile.mkdtemp(prefix="headrace-chaos-"))
-    made = datasets(root)
+    bench = Bench(root)
     counts, lock = collections.Counter(), threading.Lock()
+    totals = collections.defaultdict(collections.Counter)
 
     def run(seed):
         directory = root / f"run{seed}"
         started = time.monotonic()
+        plan = bench.draw(seed, **fixed)
+        name = bench.workloads[plan.workload].name
+        found = collections.Counter(runs=1)
         try:
-            plan, workload, seconds, missing, doubled = one(seed, directory, made, not why_not, args.visitation)
-            line = f"ok {seconds:5.1f}s {workload.name}: missing {missing} doubled {doubled}; {plan}"
+            seconds, missing, doubled = bench.carry_out(plan, directory)
+            line = f"ok {seconds:5.1f}s {name}: missing {missing} doubled {doubled}; {plan}"
+            found.update(ok=1, missing=missing, doubled=doubled, runs_that_miss=missing > 0, runs_that_double=doubled > 0)
             shutil.rmtree(directory)
         except Exception as error:  # the next seeds are worth knowing
-            plan = plans.draw(seed, len(made), not why_not, args.visitation)
             what = str(error) if isinstance(error, Failure) else "".join(traceback.format_exception(error))
-            line = f"FAILED {time.monotonic() - started:5.1f}s {made[plan.workload].name}: {what}\n  {plan}\n  logs: {directory}"
+            line = f"FAILED {time.monotonic() - started:5.1f}s {name}: {what}\n  {plan}\n  logs: {directory}"
             if args.keep:
                 shutil.copytree(directory, pathlib.Path(args.keep) / f"run{seed}", dirs_exist_ok=True)
         with lock:
             counts[line.split(" ")[0]] += 1
+            totals[level_of(plan)].update(found)
             print(line, flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         list(pool.map(run, range(args.seed, args.seed + args.runs)))
+    for level, total in sorted(totals.items()):
+        print(f"{level}: {total['ok']} of {total['runs']} ok; missing {total['missing']} in {total['runs_that_miss']} runs, "
+              f"doubled {total['doubled']} in {total['runs_that_double']}", flush=True)
     print(f"{counts['ok']} of {args.runs} runs ok", flush=True)
     if counts["ok"] == args.runs:
         shutil.rmtree(root)
@@ -235,5 +245,4 @@ def main():
 
 
 if __name__ == "__main__":
-    random.seed(0)
     sys.exit(main())

@@ -1,8 +1,8 @@
 """A trainer that writes down every record in the moment that it is handed over, so that the truth survives its death.
 
-trainer.py ADDRESS WORKLOAD.json LOG --job J --rank R --world N --epochs E [--sharding S --visitation V --on-client-loss L --sleep SECONDS]
-           [--save PREFIX --every BATCHES] [--restore FILE]
-LOG: a line "epoch nanoseconds identity identity ..." for each batch, by one write; at last "done".
+trainer.py ADDRESS WORKLOAD.json LOG --job J --rank R --world N --epochs E [--sharding S --visitation V --on-client-loss L --ordering O]
+           [--sleep SECONDS] [--save PREFIX --every BATCHES] [--restore FILE]
+LOG: a line "epoch nanoseconds identity identity ..." for each batch, by one write, times as of the system's clock; at last "done".
 PREFIX.0, PREFIX.1, ...: checkpoints: (epoch, bytes of LOG by then, state). FILE: the states of all ranks to go on from.
 """
 import argparse
@@ -13,6 +13,10 @@ import time
 
 import headrace as hr
 import workloads
+
+
+# Small, so that lanes have several windows.
+LANES = {"ordered_lanes": 4, "ordered_window_bytes": 16 << 10}
 
 
 class Checkpoints:
@@ -40,6 +44,7 @@ def main():
     parser.add_argument("--sharding", default="dynamic")
     parser.add_argument("--visitation", default="exactly_once")
     parser.add_argument("--on-client-loss", default=None)
+    parser.add_argument("--ordering", default="free")
     parser.add_argument("--sleep", type=float, default=0, help="seconds that each batch takes the trainer")
     parser.add_argument("--save", default=None)
     parser.add_argument("--every", type=int, default=5)
@@ -51,14 +56,16 @@ def main():
     log = os.open(args.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     with hr.connect(args.address, timeout=30) as cluster:
         loader = cluster.stream(hr.from_yaml(workload["pipeline"]), job=args.job, sharding=args.sharding, rank=args.rank,
-                                world_size=args.world, visitation=args.visitation, on_client_loss=args.on_client_loss)
+                                world_size=args.world, visitation=args.visitation, on_client_loss=args.on_client_loss,
+                                ordering=args.ordering, **(LANES if args.ordering == "deterministic" else {}))
         checkpoints = Checkpoints(args.save, log) if args.save else None
-        first = 0
+        first = begun = 0
         if args.restore:
             with open(args.restore, "rb") as file:
                 states = pickle.load(file)
             loader.load_state_dict(states)
             first = states[0]["epoch"]
+            begun = states[0]["elements"] if args.ordering == "deterministic" else 0
         elif checkpoints:
             checkpoints.save(loader)
         for epoch in range(first, args.epochs):
@@ -68,9 +75,10 @@ def main():
                 batches = iter(loader)
             except hr.EpochOverError:
                 continue  # the other ranks finished it before this one was up
-            for number, batch in enumerate(batches):
+            # Ranks of an ordered epoch save after the same batches, whatever they were begun with.
+            for number, batch in enumerate(batches, 1 + (begun if epoch == first else 0)):
                 names = " ".join(workloads.identities(workload["fields"], batch))
-                os.write(log, f"{epoch} {time.monotonic_ns()} {names}\n".encode())
+                os.write(log, f"{epoch} {time.time_ns()} {names}\n".encode())
                 if checkpoints and number % args.every == 0:
                     checkpoints.save(loader)
                 if args.sleep:

@@ -33,6 +33,7 @@ class Workload:
         self.functions = functions  # needs Python functions on workers
         self.counted = counted      # take: any records, so many
         self.records = sum(self.expected.values())
+        self.batch = next(iter(steps[-1].values()))["size"]
 
     def write(self, directory):
         """Its pipeline and its fields, for trainers; the path."""
