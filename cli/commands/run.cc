@@ -2,6 +2,8 @@
 // held it up.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <functional>
+#include <map>
 
 #include "cli/command.h"
 #include "cli/function_flags.h"
@@ -26,10 +28,33 @@ const std::map<std::string, v1::Sharding> kShardings = {
     {"static_hint", v1::SHARDING_STATIC_HINT},
     {"dynamic", v1::SHARDING_DYNAMIC}};
 
+const std::map<std::string, v1::Visitation> kVisitations = {
+    {"exactly_once", v1::VISITATION_EXACTLY_ONCE},
+    {"at_least_once", v1::VISITATION_AT_LEAST_ONCE},
+    {"at_most_once", v1::VISITATION_AT_MOST_ONCE}};
+const std::map<std::string, v1::OnClientLoss> kClientLosses = {
+    {"wait", v1::ON_CLIENT_LOSS_WAIT}, {"reassign", v1::ON_CLIENT_LOSS_REASSIGN}};
+const std::map<std::string, v1::Uneven> kUnevens = {{"free", v1::UNEVEN_FREE},
+                                                    {"drop", v1::UNEVEN_DROP},
+                                                    {"pad", v1::UNEVEN_PAD},
+                                                    {"error", v1::UNEVEN_ERROR}};
+
 std::string ShardingWords() {
   std::string list;
   for (const auto& [word, sharding] : kShardings) list += (list.empty() ? "" : ", ") + word;
   return list;
+}
+
+// One of the words of `known`, or left out: what the dispatcher takes then.
+template <typename Value>
+void AddChoice(CLI::App& app, const std::string& flag, const std::map<std::string, Value>& known,
+               std::function<void(Value)> set, const std::string& help) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : known) words.push_back(word);
+  app.add_option_function<std::string>(
+         flag, [&known, set](const std::string& word) { set(known.at(word)); }, help)
+      ->check(CLI::IsMember(words))
+      ->type_name("");
 }
 
 // Throws as CLI11 wants it from a flag.
@@ -67,6 +92,18 @@ class RunCommand final : public Command {
                    "free, or deterministic: the same batches in the same order on any workers")
         ->check(CLI::IsMember({"free", "deterministic"}))
         ->capture_default_str();
+    v1::JobOptions& job = options_.job_options;
+    AddChoice<v1::Visitation>(
+        app, "--visitation", kVisitations, [&job](v1::Visitation v) { job.set_visitation(v); },
+        "how often a record comes, whatever fails; left out: exactly_once");
+    AddChoice<v1::OnClientLoss>(
+        app, "--on-client-loss", kClientLosses,
+        [&job](v1::OnClientLoss v) { job.set_on_client_loss(v); },
+        "a rank that falls silent is waited for, or its share goes to the others at once");
+    AddChoice<v1::Uneven>(
+        app, "--uneven", kUnevens, [&job](v1::Uneven v) { job.set_uneven(v); },
+        "ranks take what they can get, or all have the same number of batches: the last ones are "
+        "left out, repeated, or an error");
     app.add_option("--rank", options_.rank, "which rank of the job this is");
     app.add_option("--world-size", world_size_, "how many ranks there are");
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")

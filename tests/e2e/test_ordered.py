@@ -114,6 +114,36 @@ def test_workers_killed_in_mid_epoch_change_nothing(lines, tmp_path):
             assert sequence(cluster, pipeline, "id", tmp_path, "killed", ranks, during=kill, sleep=0.02, **WINDOWS) == calm
 
 
+def test_padded_batches_steps_that_count_and_repeats_keep_their_order_though_workers_die(lines, photos, tmp_path):
+    fields = {"json_fields": {"id": "int64", "text": "bytes"}}
+    batch = {"batch": {"size": BATCH}}
+    cases = [
+        # Images of unlike sizes: each batch is as large as its largest, on every rank.
+        ("padded", photos, [{"decode_image": {"field": "image"}}, {"shuffle": {"buffer": 50}}, {"padded_batch": {"size": 12}}], "image",
+         len(photos.expected)),
+        ("taken", lines, [fields, {"skip": 50}, {"take": 3000}, batch], "id", 3000),
+        ("repeated", lines, [fields, {"filter": {"where": "id % 2 == 0"}}, {"repeat": {"count": 2}}, {"shuffle": {"buffer": 200}}, batch],
+         "id", None),
+    ]
+    for name, dataset, steps, field, records in cases:
+        pipeline = dataset.write(tmp_path, steps, suffix=f"-{name}")
+        found = {}
+        for workers, ranks in [(1, 1), (3, 2), (2, 4)]:
+            directory = tmp_path / f"{name}-{workers}-{ranks}"
+            directory.mkdir()
+            with Cluster(directory, workers=workers, dispatcher_args=("--worker-timeout", "1500ms")) as cluster:
+                def kill():
+                    processes.wait_for(lambda: any(j["delivered"] > 40 for j in cluster.jobs()), 60, "delivered records")
+                    cluster.workers[0].kill()
+                    cluster.add_worker()
+
+                found[workers, ranks] = sequence(cluster, pipeline, field, directory, name, ranks, during=kill if workers == 3 else None,
+                                                 sleep=0 if workers != 3 else 0.3 if name == "padded" else 0.05, **WINDOWS)
+        assert len({json.dumps(f) for f in found.values()}) == 1, name
+        got = sum(len(batch) for batch in found[1, 1])
+        assert got == records or records is None and got > 0 and got % 2 == 0, (name, got)
+
+
 def test_it_goes_on_at_a_batch_bit_for_bit_on_other_ranks(lines, tmp_path):
     pipeline = lines.write(tmp_path, FILTERED)
     with Cluster(tmp_path, workers=2) as cluster:

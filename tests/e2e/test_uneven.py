@@ -1,6 +1,7 @@
 """`uneven` other than free: ranks that run in step, as DistributedDataParallel does, get the same number of batches; none ever waits for
 one that does not come. Real dispatchers and workers; the ranks are threads that meet at a barrier after each batch."""
 import collections
+import subprocess
 import threading
 import time
 
@@ -123,3 +124,16 @@ def test_what_cannot_be_uneven_is_refused(tmp_path):
                                        (hr.range(10).batch(2), {"sharding": "off"}, "dynamic")]:
             with pytest.raises(hr.PipelineError, match=why):
                 connection.stream(pipeline, rank=0, world_size=1, uneven="drop", **options)
+
+
+def test_the_command_line_has_the_words_too(tmp_path):
+    pipeline = tmp_path / "uneven.yaml"
+    pipeline.write_text(hr.range(1016, bytes=16).batch(8).to_yaml())
+    with Cluster(tmp_path, workers=2, dispatcher_args=FAST) as cluster:
+        ranks = [subprocess.Popen([processes.HEADRACE, "run", pipeline, "--cluster", cluster.address, "--job", "words", "--rank", str(rank),
+                                   "--world-size", "2", "--uneven", "drop", "--visitation", "exactly_once", "--on-client-loss", "wait",
+                                   "--output", "json"], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+        epochs = [processes.json.loads(rank.communicate(timeout=60 * processes.SLOW)[0])["epochs"] for rank in ranks]
+        assert [[e["elements"] for e in epoch] for epoch in epochs] == [[63], [63]]
+    done = processes.run("run", pipeline, "--visitation", "twice", check=False)
+    assert done.returncode == 2 and "at_least_once" in done.stderr, done.stderr
