@@ -18,14 +18,15 @@ CHUNK = 2 << 20
 
 
 def epoch_rate(loader):
-    """Bytes a second of one epoch, and the bytes."""
-    began = time.perf_counter()
-    seen = 0
+    """Bytes a second of one epoch from its first batch on (what it takes to begin one is no matter of the cache), and its bytes."""
+    began, first, seen = None, 0, 0
     for batch in loader:
         view = batch["data"]
         seen += view.nbytes
-        assert view[0, 0] is not None and view[-1, -1] is not None
-    return seen / (time.perf_counter() - began), seen
+        assert int(view[0, 0]) + int(view[-1, -1]) >= 0
+        if began is None:
+            began, first = time.perf_counter(), seen
+    return (seen - first) / (time.perf_counter() - began), seen
 
 
 def memcpy_rate(source, target):
