@@ -26,7 +26,7 @@ class Writer {
   Writer(const Block& block, std::span<const uint32_t> rows, const RequestOptions& options)
       : block_(block), rows_(rows), options_(options) {}
 
-  absl::Status Write(SharedSegment& segment) {
+  absl::StatusOr<size_t> Write(SharedSegment& segment) {
     const size_t bytes = LayOut();
     if (bytes > options_.max_bytes) {
       return OutOfRange("{} rows of {} bytes are over udf_block_bytes, {}", rows_.size(), bytes,
@@ -40,7 +40,7 @@ class Writer {
     at_ = segment.data();
     WriteHeader();
     for (size_t i = 0; i < layouts_.size(); ++i) WriteColumn(i);
-    return absl::OkStatus();
+    return bytes;
   }
 
  private:
@@ -76,7 +76,7 @@ class Writer {
 
   void WriteHeader() {
     auto* words = reinterpret_cast<int64_t*>(at_);
-    std::fill_n(words, kHeaderWords, 0);
+    std::fill_n(words, kRequestPosted, 0);  // that one is the keeper's
     words[kRequestRows] = static_cast<int64_t>(rows_.size());
     words[kRequestColumns] = static_cast<int64_t>(options_.columns.size());
     words[kRequestKeysAt] = static_cast<int64_t>(keys_at_);
@@ -160,8 +160,8 @@ class Writer {
 
 }  // namespace
 
-absl::Status WriteRequest(const Block& block, std::span<const uint32_t> rows,
-                          const RequestOptions& options, SharedSegment& segment) {
+absl::StatusOr<size_t> WriteRequest(const Block& block, std::span<const uint32_t> rows,
+                                    const RequestOptions& options, SharedSegment& segment) {
   return Writer(block, rows, options).Write(segment);
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "element/block.h"
 #include "pipeline/graph/random.h"
 #include "pipeline/udf/function_spec.h"
@@ -21,7 +21,7 @@ struct RequestOptions {
 };
 
 // OUT_OF_RANGE: it would not fit `max_bytes`. An error leaves the request undefined.
-absl::Status WriteRequest(const Block& block, std::span<const uint32_t> rows,
-                          const RequestOptions& options, SharedSegment& segment);
+absl::StatusOr<size_t> WriteRequest(const Block& block, std::span<const uint32_t> rows,
+                                    const RequestOptions& options, SharedSegment& segment);
 
 }  // namespace headrace::udf

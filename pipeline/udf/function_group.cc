@@ -10,6 +10,10 @@
 namespace headrace::udf {
 namespace {
 
+// A keeper that holds as many jobs comes for more with its next answer: waking it costs more than
+// that wait.
+constexpr size_t kWokenBelow = 2;
+
 size_t Width(const FunctionSpec& spec, const FunctionPoolOptions& options) {
   size_t most = options.processes;
   if (most == 0) most = std::max(1u, std::thread::hardware_concurrency());
@@ -80,7 +84,7 @@ std::unique_ptr<Job> FunctionGroup::Take(Keeper& keeper, size_t held) {
     jobs_.pop_front();
     return job;
   }
-  (held == 0 ? idle_ : hungry_).push_back(&keeper);
+  if (held < kWokenBelow) (held == 0 ? idle_ : hungry_).push_back(&keeper);
   return nullptr;
 }
 

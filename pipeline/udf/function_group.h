@@ -35,8 +35,8 @@ class FunctionGroup {
   void Stop();
 
   // --- Keepers' side.
-  // The next job for a keeper that has `held` of them; without one, the keeper is woken when one
-  // comes. A second job is given ahead of need only when no subprocess idles.
+  // The next job for a keeper that has `held` of them; without one, a keeper that has few is woken
+  // when one comes. A second job is given ahead of need only when no subprocess idles.
   std::unique_ptr<Job> Take(Keeper& keeper, size_t held);
   // The function cannot run: fails all jobs, those to come too.
   void Fail(const absl::Status& status);

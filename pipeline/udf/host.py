@@ -333,25 +333,35 @@ def _load(request, answer, size):
 
 
 def _serve():
-    requests = answers = None
+    requests = answers = posted = None
     function = None
+    told, since = [], 0  # answers that the worker does not know of yet, and when the first of them was begun
     while True:
-        message = _read(CONTROL, 32)
-        if len(message) != 32:
+        messages = _read(CONTROL, 32 * SLOTS)
+        if not messages or len(messages) % 32 != 0:
             _exit(0)  # the worker is gone, or wants this process to go
-        operation, slot, sequence, size = _message.unpack(message)
-        if requests is None:
-            requests = [Request(0), Request(1)]
-            answers = [Answer(0, sequence), Answer(1, sequence)]
-        if operation == LOAD:
-            function = _load(requests[slot], answers[slot], size)
-        else:
-            request = requests[slot]
-            function.block(request.view(size), answers[slot], sequence)
-            if request.kept() and not function.warned:
-                function.warned = True
-                sys.stderr.write(f"{function.name} keeps arrays that it was given: their bytes change with later blocks; keep copies\n")
-        _write(CONTROL, _message.pack(operation, slot, sequence, answers[slot].size))
+        began = _now()
+        for operation, slot, sequence, size in _message.iter_unpack(messages):
+            if requests is None:
+                requests = [Request(i) for i in range(SLOTS)]
+                answers = [Answer(i, sequence) for i in range(SLOTS)]
+                posted = requests[0].head()
+            if operation == LOAD:
+                function = _load(requests[slot], answers[slot], size)
+            else:
+                request = requests[slot]
+                function.block(request.view(size), answers[slot], sequence)
+                if request.kept() and not function.warned:
+                    function.warned = True
+                    sys.stderr.write(f"{function.name} keeps arrays that it was given: their bytes change with later blocks; keep copies\n")
+            now = _now()
+            if not told:
+                since = began
+            began = now
+            told.append(_message.pack(operation, slot, sequence, answers[slot].size))
+            if len(told) >= TOLD_AT_ONCE or posted[POSTED_AT] <= sequence or now - since > TOLD_WITHIN_NANOS:
+                _write(CONTROL, b"".join(told))
+                told.clear()
 
 
 def _main():

@@ -1,7 +1,7 @@
 # The Python side of a function's subprocess, one module in three files (docs/design/014-python-functions.md). The worker starts it as
 # `python3 -c`, hands it file descriptors, and trusts nothing that it writes. Needs the standard library and NumPy.
 #
-# fd 3: a socket; a message is four int64 (operation, slot, sequence, bytes). 5 and 6: the slots' requests, 7 and 8: their answers
+# fd 3: a socket; a message is one or more of four int64 (operation, slot, sequence, bytes). From 5 on: the slots' requests, then their answers
 # (shared memory, pipeline/udf/words.h says how their bytes lie).
 import json
 import mmap
@@ -11,18 +11,21 @@ import sys
 import time
 import traceback
 
-CONTROL, REQUESTS, ANSWERS = 3, (5, 6), (7, 8)
+SLOTS = 6
+CONTROL, REQUESTS, ANSWERS = 3, range(5, 5 + SLOTS), range(5 + SLOTS, 5 + 2 * SLOTS)
 LOAD, BLOCK = 1, 2
 HEADER_WORDS, COLUMN_WORDS, DIMS_WORDS = 16, 16, 7
 DENSE, RAGGED, UNCHANGED = 0, 1, 2
 FAILED = -1
-SEQUENCE_AT, PROGRESS_AT = 14, 15
+SEQUENCE_AT, PROGRESS_AT, POSTED_AT = 14, 15, 15
+# Answers of blocks that take no time are told together: each wake-up of the worker's side costs as much as such a block.
+TOLD_AT_ONCE, TOLD_WITHIN_NANOS = SLOTS // 2, 50_000
 MAX_ERROR = 1000
 
 _message = struct.Struct("<4q")
 _answer_head = struct.Struct("<11q")
 _read, _write, _exit, _getpid = os.read, os.write, os._exit, os.getpid
-_cpu = time.process_time_ns
+_cpu, _now = time.process_time_ns, time.monotonic_ns
 _me = os.getpid()
 
 

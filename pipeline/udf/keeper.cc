@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -23,20 +24,16 @@ constexpr int kIdleSliceMillis = 1000;
 constexpr absl::Duration kMeasureEvery = absl::Milliseconds(100);
 constexpr absl::Duration kKeepUnused = absl::Seconds(30);   // a subprocess without sessions
 constexpr absl::Duration kAbandonAfter = absl::Seconds(1);  // work that nobody waits for
-constexpr size_t kMaxKills = 16;  // by one block; then its rest is not tried
+constexpr size_t kFlushBytes = 256 << 10;
 
 absl::Duration Now() { return RealClock().Steady(); }
-
-std::string WithLastWords(std::string why, OutputLog& output) {
-  const std::string words = output.LastWords();
-  return words.empty() ? why : fmt::format("{}; it last printed: {}", why, words);
-}
 
 }  // namespace
 
 Keeper::Keeper(FunctionGroup& group)
     : group_(group),
       output_(group.spec().function, group.options().output_level),
+      cores_(std::max(1u, std::thread::hardware_concurrency())),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { Run(); }) {}
 
@@ -73,12 +70,7 @@ void Keeper::Run() {
         Bury(loss);
         break;
       case Event::kAnswer:
-        if (absl::Status status = TakeAnswer(*std::exchange(message_, std::nullopt));
-            !status.ok()) {
-          group_.counters().refused.fetch_add(1, std::memory_order_relaxed);
-          loss.why = fmt::format("wrote what is no answer: {}", std::string(status.message()));
-          Bury(loss);
-        }
+        TakeAnswers();
         break;
     }
   }
@@ -110,9 +102,11 @@ absl::Status Keeper::Load() {
   const auto size = static_cast<int64_t>(json.size());
   std::memcpy(request.data(), &size, sizeof(size));
   std::memcpy(request.data() + sizeof(size), json.data(), json.size());
-  process_->Send(
-      {kLoad, 0, static_cast<int64_t>(options.block_bytes), static_cast<int64_t>(request.size())});
+  const Message load{kLoad, 0, static_cast<int64_t>(options.block_bytes),
+                     static_cast<int64_t>(request.size())};
+  process_->Send({&load, 1});
   HR_RETURN_IF_ERROR(AwaitLoaded(Now() + options.load_timeout));
+  reinterpret_cast<int64_t*>(request.data())[kRequestPosted] = 0;  // the text lay there
   int64_t length = 0;
   std::memcpy(&length, process_->slot(0).answer.data(), sizeof(length));
   if (length == 0) return absl::OkStatus();
@@ -128,15 +122,14 @@ absl::Status Keeper::AwaitLoaded(absl::Duration deadline) {
   while (!stop_) {
     const std::optional<Event> event = Look(kSliceMillis, loss);
     if (event == Event::kAnswer) {
-      message_.reset();
+      messages_.clear();
       return absl::OkStatus();
     }
     if (event == Event::kLost) {
       Drain();
       return FailedPrecondition(
-          "{}", WithLastWords(fmt::format("the subprocess of '{}' {} before it was loaded",
-                                          group_.spec().function, process_->Ending()),
-                              output_));
+          "{}", output_.WithLastWords(fmt::format("the subprocess of '{}' {} before it was loaded",
+                                                  group_.spec().function, process_->Ending())));
     }
     if (Now() > deadline) {
       return FailedPrecondition("'{}' was not loaded within {}; udf_load_timeout limits it",
@@ -151,7 +144,9 @@ void Keeper::EndProcess() {
   if (process_ == nullptr) return;
   Drain();
   process_.reset();
-  message_.reset();
+  messages_.clear();
+  outbox_.clear();
+  outbox_bytes_ = 0;
   group_.counters().running.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -161,7 +156,7 @@ Job* Keeper::NextWork() {
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (!job->todo.empty()) return job.get();
   }
-  if (jobs_.size() >= kSlots) return nullptr;
+  if (jobs_.size() >= Depth()) return nullptr;
   std::unique_ptr<Job> job = group_.Take(*this, jobs_.size());
   if (job == nullptr) return nullptr;
   jobs_.push_back(std::move(job));
@@ -174,9 +169,11 @@ void Keeper::PostMore() {
     EndProcess();
     retiring_ = false;
   }
-  while (pieces_.size() < kSlots) {
+  const CpuTimer timer;
+  Job* last = nullptr;
+  while (pieces_.size() < Depth()) {
     Job* job = NextWork();
-    if (job == nullptr) return;
+    if (job == nullptr) break;
     if (job->delivery->stopped()) {
       job->todo.clear();
       continue;
@@ -191,44 +188,71 @@ void Keeper::PostMore() {
     Job::Rows rows = std::move(job->todo.front());
     job->todo.pop_front();
     Post(*job, std::move(rows));
+    last = job;
+    // A subprocess that has nothing, or will have to read much, begins at once.
+    if (pieces_.size() <= 1 || outbox_bytes_ > kFlushBytes) Flush();
   }
+  Flush();
+  if (last != nullptr) last->cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+}
+
+void Keeper::Flush() {
+  if (outbox_.empty()) return;
+  process_->Send(outbox_);
+  // After the sending: who sees this finds the messages.
+  auto* words = reinterpret_cast<volatile int64_t*>(process_->slot(0).request.data());
+  words[kRequestPosted] = outbox_.back().sequence;
+  outbox_.clear();
+  outbox_bytes_ = 0;
 }
 
 void Keeper::Post(Job& job, Job::Rows rows) {
-  const CpuTimer timer;
-  Piece piece{&job, std::move(rows), 0, ++sequence_};
-  if (!pieces_.empty()) piece.slot = 1 - pieces_.back().slot;
+  Piece piece{&job, std::move(rows), FreeSlot(), ++sequence_, Now()};
   PythonProcess::Slot& slot = process_->slot(piece.slot);
   RequestOptions options;
   options.columns = job.delivery->plan().inputs;
   options.random = group_.spec().random ? &job.delivery->random() : nullptr;
   options.single = job.single;
   options.max_bytes = group_.options().block_bytes;
-  const absl::Status status = WriteRequest(job.block, piece.rows, options, slot.request);
-  if (!status.ok()) {
+  const absl::StatusOr<size_t> bytes = WriteRequest(job.block, piece.rows, options, slot.request);
+  if (!bytes.ok()) {
     if (piece.rows.size() > 1) {  // in halves
       const auto half = piece.rows.begin() + static_cast<ptrdiff_t>(piece.rows.size() / 2);
       job.todo.emplace_front(half, piece.rows.end());
       job.todo.emplace_front(piece.rows.begin(), half);
     } else {
-      job.failed.emplace_back(piece.rows[0], status);
+      job.failed.emplace_back(piece.rows[0], bytes.status());
     }
     return;
   }
   std::memset(slot.answer.data(), 0, sizeof(int64_t) * kHeaderWords);
   if (pieces_.empty()) {
-    moved_at_ = Now();
+    moved_at_ = piece.posted_at;
     seen_progress_ = -1;
   }
-  process_->Send({kBlock, static_cast<int64_t>(piece.slot), piece.sequence,
-                  static_cast<int64_t>(slot.request.size())});
+  outbox_.push_back({kBlock, static_cast<int64_t>(piece.slot), piece.sequence,
+                     static_cast<int64_t>(slot.request.size())});
+  outbox_bytes_ += *bytes;
   pieces_.push_back(std::move(piece));
-  job.cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+}
+
+size_t Keeper::FreeSlot() const {
+  uint64_t taken = 0;
+  for (const Piece& piece : pieces_) taken |= uint64_t{1} << piece.slot;
+  return static_cast<size_t>(std::countr_one(taken));
 }
 
 // --- Waiting.
 
 std::optional<Keeper::Event> Keeper::Look(int millis, Loss& loss) {
+  // Under load they are there already.
+  const absl::Status early = process_->Receive(messages_);
+  if (!messages_.empty()) return Event::kAnswer;
+  if (absl::IsDataLoss(early)) {
+    loss.why = std::string(early.message());
+    loss.lied = true;
+    return Event::kLost;
+  }
   pollfd fds[] = {{process_->socket(), POLLIN, 0},
                   {wake_fd_, POLLIN, 0},
                   {process_->pid_fd(), POLLIN, 0},
@@ -240,13 +264,11 @@ std::optional<Keeper::Event> Keeper::Look(int millis, Loss& loss) {
     if ((fds[3].revents & POLLIN) == 0) process_->CloseOutput();
   }
   if (fds[0].revents != 0) {
-    absl::StatusOr<std::optional<Message>> message = process_->Receive();
-    if (message.ok() && *message) {
-      message_ = **message;
-      return Event::kAnswer;
-    }
-    if (!message.ok()) {
-      if (absl::IsDataLoss(message.status())) loss.why = std::string(message.status().message());
+    const absl::Status received = process_->Receive(messages_);
+    if (!messages_.empty()) return Event::kAnswer;
+    if (!received.ok()) {
+      loss.lied = absl::IsDataLoss(received);
+      if (loss.lied) loss.why = std::string(received.message());
       return Event::kLost;
     }
   }
@@ -262,6 +284,7 @@ std::optional<Keeper::Event> Keeper::Look(int millis, Loss& loss) {
 Keeper::Event Keeper::Await(Loss& loss) {
   while (true) {
     if (const std::optional<Event> event = Look(kSliceMillis, loss)) return *event;
+    if (Harvest()) return Event::kWoken;
     if (Overdue(loss)) return Event::kLost;
   }
 }
@@ -309,8 +332,12 @@ void Keeper::Idle() {
   }
   Loss loss;
   const std::optional<Event> event = Look(kIdleSliceMillis, loss);
+  // Of harvested blocks it tells late; anything else that it says now is no answer.
+  const bool late = std::all_of(messages_.begin(), messages_.end(),
+                                [this](const Message& message) { return Late(message); });
+  messages_.clear();
   const bool unused = !event && group_.Unused(kKeepUnused);
-  if (unused || event == Event::kLost || event == Event::kAnswer) EndProcess();
+  if (unused || event == Event::kLost || !late) EndProcess();
 }
 
 int64_t Keeper::Progress(const Piece& piece) const {
@@ -322,8 +349,44 @@ int64_t Keeper::Progress(const Piece& piece) const {
 
 // --- What came back.
 
-absl::Status Keeper::TakeAnswer(const Message& message) {
+void Keeper::TakeAnswers() {
   const CpuTimer timer;
+  const std::vector<Message> messages = std::exchange(messages_, {});
+  const absl::Duration each = (Now() - moved_at_) / static_cast<int64_t>(messages.size());
+  block_time_ += (each - block_time_) / 8;
+  for (const Message& message : messages) {
+    if (Late(message)) continue;
+    const absl::Status status =
+        pieces_.empty() ? DataLoss("an answer to nothing") : TakeAnswer(message);
+    if (status.ok()) continue;
+    group_.counters().refused.fetch_add(1, std::memory_order_relaxed);
+    Loss loss;
+    loss.why = fmt::format("wrote what is no answer: {}", std::string(status.message()));
+    loss.lied = true;
+    return Bury(loss);
+  }
+  if (!jobs_.empty()) jobs_.front()->cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+}
+
+bool Keeper::Harvest() {
+  bool any = false;
+  while (process_ != nullptr && !pieces_.empty()) {
+    const Piece& piece = pieces_.front();
+    const auto* words =
+        reinterpret_cast<const volatile int64_t*>(process_->slot(piece.slot).answer.data());
+    if (words[kAnswerMark] != 1 || words[kAnswerSequence] != piece.sequence) break;
+    const int64_t sequence = piece.sequence;
+    if (!TakeAnswer({kBlock, static_cast<int64_t>(piece.slot), sequence, words[kAnswerUsedBytes]})
+             .ok()) {
+      break;
+    }
+    harvested_ = sequence;
+    any = true;
+  }
+  return any;
+}
+
+absl::Status Keeper::TakeAnswer(const Message& message) {
   Piece& piece = pieces_.front();
   if (message.operation != kBlock || message.slot != static_cast<int64_t>(piece.slot) ||
       message.sequence != piece.sequence || message.bytes <= 0) {
@@ -337,8 +400,7 @@ absl::Status Keeper::TakeAnswer(const Message& message) {
                                                 piece.rows.size(), job.block.arena()));
   const absl::Duration now = Now();
   // What it says that it cost can be no more than all cores could spend.
-  const auto most = static_cast<uint64_t>(absl::ToInt64Nanoseconds(now - moved_at_)) *
-                    std::max(1u, std::thread::hardware_concurrency());
+  const auto most = static_cast<uint64_t>(absl::ToInt64Nanoseconds(now - piece.posted_at)) * cores_;
   job.cpu_nanos += std::min(answer.cpu_nanos, most);
   moved_at_ = now;
   seen_progress_ = -1;
@@ -346,14 +408,13 @@ absl::Status Keeper::TakeAnswer(const Message& message) {
   pieces_.pop_front();
   ++process_blocks_;
   group_.counters().blocks.fetch_add(1, std::memory_order_relaxed);
-  if (TooLarge(group_.options().memory_bytes)) {
+  if (!retiring_ && TooLarge(group_.options().memory_bytes)) {
     group_.counters().recycled.fetch_add(1, std::memory_order_relaxed);
     LogWarning("python {} [{}]: has {} bytes after {} blocks, over udf_memory_bytes, {}: replaced",
                group_.spec().function, process_->pid(), process_->OwnBytes(), process_blocks_,
                group_.options().memory_bytes);
     retiring_ = true;
   }
-  job.cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
   return absl::OkStatus();
 }
 
@@ -367,71 +428,6 @@ void Keeper::Finish() {
       job->delivery->Deliver(job->done, Assemble(*job, group_.spec()));
     return true;
   });
-}
-
-// --- What went wrong.
-
-void Keeper::Bury(const Loss& given) {
-  Loss loss = given;
-  const int64_t progress = Progress(pieces_.front());
-  seen_progress_ = progress;
-  if (loss.why.empty()) {
-    loss.why = "ended its process: it " + process_->Ending();
-    loss.by_itself = true;
-    group_.counters().died.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    process_->Kill();
-  }
-  Drain();
-  loss.why = WithLastWords(loss.why, output_);
-  EndProcess();
-  Piece first = std::move(pieces_.front());
-  pieces_.pop_front();
-  for (Piece& piece : pieces_) piece.job->todo.push_front(std::move(piece.rows));
-  pieces_.clear();
-  Blame(std::move(first), loss);
-}
-
-void Keeper::Blame(Piece piece, const Loss& loss) {
-  Job& job = *piece.job;
-  if (job.delivery->stopped()) return;
-  const std::string& function = group_.spec().function;
-  if (++job.kills == 1) LogWarning("python {}: {}", function, loss.why);
-  if (job.kills > kMaxKills) {
-    for (const uint32_t row : piece.rows) {
-      job.failed.emplace_back(row, InvalidArgument("not tried: '{}' has ended {} processes over "
-                                                   "records of the same block",
-                                                   function, kMaxKills));
-    }
-    return;
-  }
-  if (loss.by_itself && seen_progress_ < 0) {  // died before it came to this
-    job.todo.push_front(std::move(piece.rows));
-    return;
-  }
-  if (group_.spec().batched && !job.single) {  // one of them all; which one, single calls will tell
-    job.single = true;
-    job.todo.push_front(std::move(piece.rows));
-    return;
-  }
-  if (seen_progress_ < 0 && piece.rows.size() > 1) {  // it said nothing: in halves
-    const auto half = piece.rows.begin() + static_cast<ptrdiff_t>(piece.rows.size() / 2);
-    job.todo.emplace_front(half, piece.rows.end());
-    job.todo.emplace_front(piece.rows.begin(), half);
-    return;
-  }
-  const auto at =
-      std::clamp<int64_t>(seen_progress_, 0, static_cast<int64_t>(piece.rows.size()) - 1);
-  const uint32_t suspect = piece.rows[static_cast<size_t>(at)];
-  const bool alone = piece.rows.size() == 1 && process_blocks_ == 0;
-  piece.rows.erase(piece.rows.begin() + at);
-  if (!piece.rows.empty()) job.todo.push_front(std::move(piece.rows));
-  // Alone in a fresh process: what ends that one is to blame, and nothing else is.
-  if (loss.row_is_known || alone) {
-    job.failed.emplace_back(suspect, InvalidArgument("'{}' {}", function, loss.why));
-  } else {
-    job.todo.push_front({suspect});
-  }
 }
 
 }  // namespace headrace::udf

@@ -1,4 +1,4 @@
-// Keeps one subprocess at work: hands it blocks, two at a time so that it never waits, reads its
+// Keeps one subprocess at work: hands it blocks ahead of need so that it never waits, reads its
 // answers, watches its time and memory, replaces it, and finds the record that ended it. Owned by
 // its group; everything runs on a thread of its own, but Wake() and RequestStop().
 //
@@ -41,12 +41,15 @@ class Keeper {
     Job::Rows rows;
     size_t slot = 0;
     int64_t sequence = 0;
+    absl::Duration posted_at = absl::ZeroDuration();
   };
+  static constexpr absl::Duration kQuickBlock = absl::Microseconds(150);
   // Why a subprocess is no more.
   struct Loss {
     std::string why;
     bool by_itself = false;
     bool row_is_known = false;  // its progress tells the row for sure enough
+    bool lied = false;          // said what cannot be: nothing more of it is believed
   };
   enum class Event { kAnswer, kLost, kWoken };
 
@@ -61,14 +64,28 @@ class Keeper {
   // The next rows to hand over, in `job`; null: none.
   Job* NextWork();
   void Post(Job& job, Job::Rows rows);
+  size_t FreeSlot() const;
+  // Tells the subprocess of what was posted.
+  void Flush();
+  // How many blocks it should have: two, or as many as can be when each takes no longer than a
+  // wake-up, which several then share. More would only wait here while another subprocess idles.
+  size_t Depth() const { return block_time_ < kQuickBlock ? kSlots : 2; }
   Event Await(Loss& loss);
   // What poll() found, and what the clock says. Nothing: wait on.
   std::optional<Event> Look(int millis, Loss& loss);
   bool Overdue(Loss& loss);
   bool TooLarge(uint64_t limit);
   void Idle();
-  // Reads the answer that is there; an error ends the subprocess.
+  // Reads the answers that have come; one that is none ends the subprocess.
+  void TakeAnswers();
   absl::Status TakeAnswer(const Message& message);
+  // Takes what is answered and was not told of yet, before anybody is blamed for it. True: there
+  // was something.
+  bool Harvest();
+  // It tells of what was harvested.
+  bool Late(const Message& message) const {
+    return message.operation == kBlock && message.sequence > 0 && message.sequence <= harvested_;
+  }
   void Bury(const Loss& loss);
   // The piece that the subprocess died over: fails a row, or narrows down which one it was.
   void Blame(Piece piece, const Loss& loss);
@@ -81,10 +98,15 @@ class Keeper {
   FunctionGroup& group_;
   std::unique_ptr<PythonProcess> process_;
   OutputLog output_;
+  const uint64_t cores_;
   std::deque<std::unique_ptr<Job>> jobs_;  // taken, oldest first; at most kSlots
   std::deque<Piece> pieces_;               // handed over, oldest first; at most kSlots
-  std::optional<Message> message_;         // received and not yet looked at
+  std::vector<Message> messages_;          // received and not yet looked at
+  std::vector<Message> outbox_;            // posted, and the subprocess was not told yet
+  size_t outbox_bytes_ = 0;                // of their requests
   int64_t sequence_ = 0;
+  int64_t harvested_ = 0;                              // the last sequence that was not told of
+  absl::Duration block_time_ = absl::Milliseconds(1);  // of late, from answer to answer
   int64_t seen_progress_ = -1;
   absl::Duration moved_at_;     // when the subprocess last got on
   absl::Duration measured_at_;  // when its memory was looked at

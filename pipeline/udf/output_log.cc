@@ -28,11 +28,11 @@ void OutputLog::Take(PythonProcess& process) {
   }
 }
 
-std::string OutputLog::LastWords() {
-  std::string words = unfinished_.empty() ? last_ : unfinished_;
+std::string OutputLog::WithLastWords(std::string why) {
+  const std::string words = unfinished_.empty() ? last_ : unfinished_;
   unfinished_.clear();
   last_.clear();
-  return words;
+  return words.empty() ? why : fmt::format("{}; it last printed: {}", why, words);
 }
 
 void OutputLog::Line(std::string_view line, int pid) {

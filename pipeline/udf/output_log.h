@@ -19,8 +19,8 @@ class OutputLog {
 
   // Takes what is there; never waits. The process's pipe never fills up as long as this is called.
   void Take(PythonProcess& process);
-  // The last line that says something; "" when there was none. Then forgets it.
-  std::string LastWords();
+  // `why`, and the last line that said something, which is forgotten then.
+  std::string WithLastWords(std::string why);
 
  private:
   void Line(std::string_view line, int pid);

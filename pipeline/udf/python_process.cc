@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -23,15 +24,15 @@ extern char** environ;
 namespace headrace::udf {
 namespace {
 
-constexpr size_t kFirstSegmentBytes = 256 << 10;
+constexpr size_t kFirstSegmentBytes = 64 << 10;
 constexpr int kReapMillis = 5000;
 constexpr int kEndingMillis = 200;
 // What the subprocess finds, beside 0 to 2 (host.py).
 constexpr int kSocketFd = 3;
 constexpr int kScriptFd = 4;
 constexpr int kRequestFd = 5;
-constexpr int kAnswerFd = 7;
-constexpr int kFirstOwnFd = 9;
+constexpr int kAnswerFd = kRequestFd + static_cast<int>(kSlots);
+constexpr int kFirstOwnFd = kAnswerFd + static_cast<int>(kSlots);
 constexpr char kBoot[] = "import os;exec(compile(os.pread(4,1<<20,0),'<headrace>','exec'))";
 
 void Close(int& fd) {
@@ -110,14 +111,12 @@ absl::Status PythonProcess::Spawn(const std::string& python, int socket, int out
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  const std::pair<int, int> plan[] = {{output, 1},
-                                      {output, 2},
-                                      {socket, kSocketFd},
-                                      {script, kScriptFd},
-                                      {slots_[0].request.fd(), kRequestFd},
-                                      {slots_[1].request.fd(), kRequestFd + 1},
-                                      {slots_[0].answer.fd(), kAnswerFd},
-                                      {slots_[1].answer.fd(), kAnswerFd + 1}};
+  std::vector<std::pair<int, int>> plan = {
+      {output, 1}, {output, 2}, {socket, kSocketFd}, {script, kScriptFd}};
+  for (size_t i = 0; i < kSlots; ++i) {
+    plan.emplace_back(slots_[i].request.fd(), kRequestFd + static_cast<int>(i));
+    plan.emplace_back(slots_[i].answer.fd(), kAnswerFd + static_cast<int>(i));
+  }
   for (const auto& [from, to] : plan)
     ::posix_spawn_file_actions_adddup2(&actions, high.High(from), to);
   ::posix_spawn_file_actions_addclosefrom_np(&actions, kFirstOwnFd);
@@ -158,17 +157,22 @@ PythonProcess::~PythonProcess() {
   Close(output_);
 }
 
-bool PythonProcess::Send(const Message& message) {
-  return ::send(socket_, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
+bool PythonProcess::Send(std::span<const Message> messages) {
+  const auto bytes = static_cast<ssize_t>(messages.size_bytes());
+  return ::send(socket_, messages.data(), messages.size_bytes(), MSG_NOSIGNAL) == bytes;
 }
 
-absl::StatusOr<std::optional<Message>> PythonProcess::Receive() {
-  Message message;
-  const ssize_t got = ::recv(socket_, &message, sizeof(message), MSG_TRUNC);
-  if (got == sizeof(message)) return message;
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+absl::Status PythonProcess::Receive(std::vector<Message>& to) {
+  std::array<Message, kSlots> messages;
+  const ssize_t got = ::recv(socket_, messages.data(), sizeof(messages), MSG_TRUNC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return absl::OkStatus();
   if (got <= 0) return Unavailable("gone");
-  return DataLoss("sent a message of {} bytes", got);
+  const auto bytes = static_cast<size_t>(got);
+  if (bytes > sizeof(messages) || bytes % sizeof(Message) != 0)
+    return DataLoss("sent a message of {} bytes", got);
+  to.insert(to.end(), messages.begin(),
+            messages.begin() + static_cast<ptrdiff_t>(bytes / sizeof(Message)));
+  return absl::OkStatus();
 }
 
 std::string PythonProcess::TakeOutput(size_t most) {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,10 +36,11 @@ class PythonProcess {
   int output() const { return output_; }  // what it prints
   int pid_fd() const { return pid_fd_; }
 
-  // False: it is gone.
-  bool Send(const Message& message);
-  // Nothing: no message is there. An error: it is gone, or wrote what is no message.
-  absl::StatusOr<std::optional<Message>> Receive();
+  // All in one. False: it is gone.
+  bool Send(std::span<const Message> messages);
+  // What it sent in one, appended to `to`; nothing is there: `to` stays as it is. An error: it is
+  // gone, or wrote what is no message.
+  absl::Status Receive(std::vector<Message>& to);
   // What it printed since the last call, at most `most` bytes; never waits.
   std::string TakeOutput(size_t most);
   void CloseOutput();

@@ -18,6 +18,10 @@ enum RequestWord : size_t {
   kRequestColumns = 1,
   kRequestKeysAt = 2,  // two uint64 per row, when the function draws numbers
   kRequestSingle = 4,  // 1: every row is a call of its own, whatever the function takes
+  // Of slot 0 alone, and of no block: the last sequence that was handed over. While it is larger
+  // than the one that was just done, more is in the socket, and an answer may wait for the next
+  // ones.
+  kRequestPosted = 15,
 };
 
 enum AnswerWord : size_t {
@@ -50,7 +54,8 @@ enum ColumnWord : size_t {
 // kUnchanged, in answers only: each row keeps what it had in the field of that name.
 enum ColumnKind : int64_t { kDense = 0, kRagged = 1, kUnchanged = 2 };
 
-// A message over the socket, either way: operation, slot, sequence, size of the slot's memory.
+// A message over the socket, either way, is one or more of these: operation, slot, sequence, size
+// of the slot's memory.
 struct Message {
   int64_t operation = 0;
   int64_t slot = 0;
@@ -59,6 +64,6 @@ struct Message {
 };
 inline constexpr int64_t kLoad = 1;
 inline constexpr int64_t kBlock = 2;
-inline constexpr size_t kSlots = 2;  // a block is written while the one before is worked on
+inline constexpr size_t kSlots = 6;  // blocks that a subprocess may have at a time
 
 }  // namespace headrace::udf
