@@ -1,6 +1,11 @@
 #include "pipeline/tokenizer/text_normalizer.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "common/status.h"
@@ -81,6 +86,8 @@ void TextNormalizer::IndexAscii() {
     const Step step = Next({&byte, 1});
     if (!longer && step.to.size() == 1) ascii_[static_cast<size_t>(b)] = step.to[0];
   }
+  plain_ascii_ = space_ == kSpaceMark;
+  for (char c = ' '; c < 127; ++c) plain_ascii_ &= ascii_[static_cast<size_t>(c)] == c;
 }
 
 uint32_t TextNormalizer::Unit(size_t at) const {
@@ -139,6 +146,64 @@ size_t TextNormalizer::PlainBytes(std::string_view text) const {
   return bytes;
 }
 
+size_t TextNormalizer::TakePlainWords([[maybe_unused]] std::string_view text,
+                                      [[maybe_unused]] std::string& out,
+                                      [[maybe_unused]] std::vector<uint32_t>& word_starts,
+                                      [[maybe_unused]] bool& after_space) const {
+#if defined(__SSE2__)
+  constexpr ptrdiff_t kStep = sizeof(__m128i), kMost = 512;
+  const char* from = text.data();
+  const char* const end = from + text.size();
+  if (!plain_ascii_ || end - from <= kStep || *from < ' ' || *from > '~') return 0;
+  const char* const most = std::min(end - kStep, from + kMost);
+  const size_t had = out.size();
+  out.resize(had + 3 * static_cast<size_t>(most - from + kStep) + kStep);  // all of it spaces
+  char* const base = out.data();
+  char* to = base + had;
+  const __m128i space = _mm_set1_epi8(' '), del = _mm_set1_epi8(127);
+  while (from < most) {
+    const char* const word = from;
+    const bool behind_space = after_space;
+    int plain = 0;  // bytes of the last step
+    do {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      // Signed: bytes over 127 are no larger than a space.
+      const __m128i printable =
+          _mm_and_si128(_mm_cmpgt_epi8(bytes, space), _mm_cmplt_epi8(bytes, del));
+      plain = std::countr_one(static_cast<uint32_t>(_mm_movemask_epi8(printable)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+      from += plain;
+      to += plain;
+    } while (plain == kStep && from < most);
+    if (from > word) after_space = false;
+    const auto next = static_cast<uint8_t>(*from);
+    if (plain == kStep || next != ' ' || static_cast<uint8_t>(from[1]) >= 0x80) {
+      if (next >= 0x80 && from > word) {  // it may belong to the byte before it
+        --from;
+        --to;
+        if (from == word) after_space = behind_space;
+      }
+      break;
+    }
+    const bool begins_word =
+        from > word ||
+        (to > base &&
+         !std::string_view(base, static_cast<size_t>(to - base)).ends_with(kSpaceMark));
+    ++from;
+    if (!after_space) {
+      if (begins_word) word_starts.push_back(static_cast<uint32_t>(to - base));
+      std::memcpy(to, kSpaceMark.data(), kSpaceMark.size());
+      to += kSpaceMark.size();
+    }
+    after_space = collapse_;
+  }
+  out.resize(static_cast<size_t>(to - base));
+  return static_cast<size_t>(from - text.data());
+#else
+  return 0;
+#endif
+}
+
 void TextNormalizer::AddSpace(std::string& out, std::vector<uint32_t>& word_starts) const {
   if (!out.empty() && !out.ends_with(kSpaceMark))
     word_starts.push_back(static_cast<uint32_t>(out.size()));
@@ -160,6 +225,7 @@ void TextNormalizer::Normalize(std::string_view text, std::string& out,
   if (add_prefix_ && !suffix_) out += space_;
   bool after_space = collapse_;
   for (size_t at = 0; at < text.size();) {
+    at += TakePlainWords(text.substr(at), out, word_starts, after_space);
     if (const size_t plain = PlainBytes(text.substr(at)); plain > 0) {
       out.append(text, at, plain);
       at += plain;

@@ -37,6 +37,10 @@ class TextNormalizer {
   TextNormalizer() = default;
   void IndexAscii();
   size_t PlainBytes(std::string_view text) const;
+  // Takes words and the spaces between them from the front of `text`, as long as they are of
+  // printable ASCII and more follows; a part of it, perhaps none. Returns how many bytes it took.
+  size_t TakePlainWords(std::string_view text, std::string& out, std::vector<uint32_t>& word_starts,
+                        bool& after_space) const;
   void AddSpace(std::string& out, std::vector<uint32_t>& word_starts) const;
   uint32_t Unit(size_t at) const;
   bool Follow(uint32_t& node, char byte) const;
@@ -51,6 +55,7 @@ class TextNormalizer {
   bool add_prefix_ = true;
   bool collapse_ = true;
   bool suffix_ = false;
+  bool plain_ascii_ = false;  // printable ASCII stays as it is, and a space becomes a mark
   std::string_view space_ = kSpaceMark;
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/status.h"
+#define XXH_INLINE_ALL
 #include "xxhash.h"
 
 namespace headrace {
@@ -54,6 +55,8 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, TextNormalizer normalizer)
     ++id;
   }
   if (!vocabulary_.model.escape_whitespaces) by_word_ = false;
+  // Of unknown characters too (see UnigramSegmenter).
+  worst_score_ = std::max(std::abs(vocabulary_.lowest), std::abs(vocabulary_.highest)) + 10;
   vocabulary_.in_text = PieceTrie(std::move(in_text));
   vocabulary_.user_defined = PieceTrie(std::move(user_defined));
 }
@@ -93,6 +96,23 @@ WordCache::Word Tokenizer::Cut(std::string_view part, float before, Scratch& scr
   return {ids, scratch.part_scores_, lead};
 }
 
+// Puts `ids` behind those of the text from `begin` on, at `out`; there is room. Unknown characters
+// in a row are one unknown piece.
+int32_t* Tokenizer::Put(std::span<const int32_t> ids, const int32_t* begin, int32_t* out) const {
+  const int32_t unk = vocabulary_.model.unk;
+  if (!ids.empty() && ids.front() == unk && out > begin && out[-1] == unk) ids = ids.subspan(1);
+  for (const int32_t id : ids) *out++ = id;
+  return out;
+}
+
+// The sum of the scores of all pieces so far, rounded as libsentencepiece rounds it. It is seldom
+// asked for, and each addition waits for the one before.
+float Tokenizer::Scratch::Sum() {
+  for (const float score : scores_) sum_ = AddScore(sum_, static_cast<double>(score));
+  scores_.clear();
+  return sum_;
+}
+
 void Tokenizer::Encode(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const {
   normalizer_.Normalize(text, scratch.normalized_, scratch.word_starts_);
   const std::string_view all = scratch.normalized_;
@@ -107,8 +127,12 @@ void Tokenizer::Encode(std::string_view text, Scratch& scratch, std::vector<int3
     scratch.words_.Prefetch(scratch.hashes_.back());
     begin = end;
   }
-  const size_t first = ids.size();
-  float sum = 0;  // of the scores of all pieces so far
+  scratch.sum_ = 0;
+  scratch.scores_.clear();
+  const size_t had = ids.size();
+  ids.resize(had + all.size());  // a piece has a byte at least
+  int32_t* const first = ids.data() + had;
+  int32_t* out = first;
   begin = 0;
   for (size_t word = 0; word < scratch.hashes_.size(); ++word) {
     const std::string_view part = all.substr(begin, scratch.word_starts_[word] - begin);
@@ -117,14 +141,19 @@ void Tokenizer::Encode(std::string_view text, Scratch& scratch, std::vector<int3
     begin = scratch.word_starts_[word];
     WordCache::Word cut = kept ? scratch.words_.Find(part, hash) : WordCache::Word();
     const bool found = !cut.ids.empty();
-    if (!found || cut.lead <= RoundingError(part.size(), sum)) {
+    // No piece adds more than that, so most words need no exact sum.
+    const float at_most = worst_score_ * static_cast<float>(begin);
+    if (!found || (cut.lead <= RoundingError(part.size(), at_most) &&
+                   cut.lead <= RoundingError(part.size(), scratch.Sum()))) {
+      const float sum = scratch.Sum();
       cut = Cut(part, sum, scratch);
       if (kept && !found && cut.lead > RoundingError(part.size(), sum))
         scratch.words_.Add(part, hash, cut);
     }
-    Append(cut.ids, ids, first);
-    for (const float score : cut.scores) sum = AddScore(sum, static_cast<double>(score));
+    out = Put(cut.ids, first, out);
+    scratch.scores_.insert(scratch.scores_.end(), cut.scores.begin(), cut.scores.end());
   }
+  ids.resize(static_cast<size_t>(out - ids.data()));
 }
 
 }  // namespace headrace

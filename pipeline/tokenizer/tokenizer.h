@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ class Tokenizer {
   // What a thread needs to work; kept from text to text.
   class Scratch {
     friend class Tokenizer;
+    float Sum();
     std::string normalized_;
     std::vector<uint32_t> word_starts_;
     std::vector<uint64_t> hashes_;  // of the words
@@ -30,6 +32,8 @@ class Tokenizer {
     std::vector<Segment> segments_;
     std::vector<int32_t> part_ids_;
     std::vector<float> part_scores_;
+    float sum_ = 0;              // of the scores of all pieces so far, but for
+    std::vector<float> scores_;  // these
     WordCache words_;
   };
 
@@ -49,10 +53,12 @@ class Tokenizer {
   Tokenizer(Vocabulary vocabulary, TextNormalizer normalizer);
   WordCache::Word Cut(std::string_view part, float before, Scratch& scratch) const;
   void Append(std::span<const int32_t> ids, std::vector<int32_t>& out, size_t first) const;
+  int32_t* Put(std::span<const int32_t> ids, const int32_t* begin, int32_t* out) const;
 
   Vocabulary vocabulary_;
   TextNormalizer normalizer_;
   bool by_word_ = true;
+  float worst_score_ = 0;
 };
 
 }  // namespace headrace
