@@ -18,6 +18,14 @@ TEST(AllocateBudgetTest, FirstAFloorForEachThenTheDensest) {
   EXPECT_NE(grants[1].reason.find("1 of 3"), std::string::npos) << grants[1].reason;
 }
 
+TEST(AllocateBudgetTest, LendsWhatNobodyWants) {
+  const auto grants = AllocateBudget(
+      {{"a", 10, 1, 0.1, 200}, {"b", 10, 1, 0.9, 50}, {"c", 10, 1, 0.5, 0}}, 100, 0.5);
+  EXPECT_EQ(grants[0].bytes, 40);
+  EXPECT_EQ(grants[1].bytes, 50);
+  EXPECT_EQ(grants[2].bytes, 10);
+}
+
 TEST(AllocateBudgetTest, NeverMoreThanTheBudgetNorThanWanted) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SeededRandom random(seed);

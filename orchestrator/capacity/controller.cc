@@ -119,7 +119,7 @@ class Controller {
     Keep(s_.full_speed, o_.bytes_per_second / std::max(0.02, 1 - o_.stall));
     if (o_.stall > k_.stall_high) Keep(s_.miss_speed, o_.missed_bytes_per_second);
     LearnBase();
-    if (o_.disturbed) Rebase();
+    if (o_.disturbed || o_.storage_full) Rebase();
     if (o_.budget_shrank && s_.capacity > minimum()) return Shrink();
     if (s_.phase == CapacityPhase::kBackOff) return BackOff();
     if (std::string futile = TestGain(); !futile.empty()) return futile;
@@ -167,7 +167,6 @@ class Controller {
 
   // What is below this tier is faster or slower now: gains against what was before say nothing.
   void Rebase() {
-    s_.miss_speed.clear();
     ForgetTest();
     if (!s_.base_at_minimum.has_value()) return;
     s_.base.reset();
@@ -371,6 +370,22 @@ std::optional<CapacityEstimate> EstimateCapacity(const CapacityState& state, dou
 double CapacityDensity(const CapacityState& state, double dataset_bytes) {
   if (state.full_speed.empty() || dataset_bytes <= 0) return 0;
   return MedianOfLast(state.full_speed, 10) / dataset_bytes;
+}
+
+double CapacityWant(const CapacityConstants& constants, const CapacityObservation& seen,
+                    const CapacityState& state) {
+  if (state.phase == CapacityPhase::kBackOff || state.phase == CapacityPhase::kEnd ||
+      state.trial_limit.has_value()) {
+    return state.capacity;
+  }
+  if (seen.storage_full) return seen.dataset_bytes;
+  // What it has, and does not wait with, it keeps: to take it away would make it wait.
+  double want = std::max(state.capacity, seen.resident_bytes);
+  if (seen.stall > constants.stall_high) {
+    const auto estimate = EstimateCapacity(state, seen.dataset_bytes, seen.hit_curve);
+    if (estimate.has_value()) want = std::max(want, estimate->knee);
+  }
+  return std::min(want, seen.dataset_bytes);
 }
 
 CapacityDecision DecideCapacity(const CapacityConstants& constants, const CapacityObservation& seen,

@@ -45,17 +45,19 @@ struct HitCurvePoint {
 
 // One period of one job. Bytes are bytes of what is cached.
 struct CapacityObservation {
-  double dataset_bytes = 0;              // d > 0
-  double bytes_per_second = 0;           // x: what the trainer got
-  double stall = 0;                      // share of its time that the trainer waited, in [0, 1]
-  double missed_bytes_per_second = 0;    // read from below this tier
-  double hit_ratio = 0;                  // of the bytes read
-  double resident_bytes = 0;             // cached now
-  double resident_at_epoch_start = 0;    // of them, those that were there when the epoch began
-  double granted_bytes = 0;              // what the allocator lets it have; < capacity: no growth
-  bool budget_shrank = false;            // since the last period, and it no longer fits
+  double dataset_bytes = 0;            // d > 0
+  double bytes_per_second = 0;         // x: what the trainer got
+  double stall = 0;                    // share of its time that the trainer waited, in [0, 1]
+  double missed_bytes_per_second = 0;  // read from below this tier
+  double hit_ratio = 0;                // of the bytes read
+  double resident_bytes = 0;           // cached now
+  double resident_at_epoch_start = 0;  // of them, those that were there when the epoch began
+  double granted_bytes = 0;            // what the allocator lets it have; < capacity: no growth
+  bool budget_shrank = false;          // since the last period, and it no longer fits
   // Others that read from the same storage came or went: gains are counted anew from here.
   bool disturbed = false;
+  // Jobs that share the storage below use all that it gives: what one does not read another will.
+  bool storage_full = false;
   bool ended = false;                    // the job has ended or its lease has run out
   std::vector<HitCurvePoint> hit_curve;  // ascending; empty: uniform, hit ratio = share
 };
@@ -107,6 +109,14 @@ std::optional<CapacityEstimate> EstimateCapacity(const CapacityState& state, dou
 // Density of a byte in this cache: full speed per byte of dataset, summed over sharers by the
 // caller.
 double CapacityDensity(const CapacityState& state, double dataset_bytes);
+
+// What to ask of a budget that others want too. Alone, a job climbs by its controller; where it
+// competes, climbing in steps while others take the rest costs more than asking for the estimated
+// knee at once. Where the storage is full, bytes beyond the own knee are worth as much, by what
+// they leave to others: it asks for the whole dataset, and density decides. A cache that rests
+// because it does not help asks for its minimum.
+double CapacityWant(const CapacityConstants& constants, const CapacityObservation& seen,
+                    const CapacityState& state);
 
 CapacityDecision DecideCapacity(const CapacityConstants& constants, const CapacityObservation& seen,
                                 CapacityState state);

@@ -167,6 +167,32 @@ TEST(CapacityControllerTest, AHitCurveMovesTheKnee) {
                    (0.5 + 0.5 / 3) * kDataset);
 }
 
+TEST(CapacityWantTest, TheKneeWhileItWaitsWhatItHasWhenItDoesNotAllWhereTheStorageIsFull) {
+  Job job;
+  for (int i = 0; i < 4; ++i) job.StepAsCached();
+  CapacityObservation seen = job.See(0.4);
+  EXPECT_NEAR(CapacityWant(job.constants, seen, job.state), 0.5 * kDataset, 1);
+  seen = job.See(0.01);
+  seen.resident_bytes = 0.7 * kDataset;
+  EXPECT_DOUBLE_EQ(CapacityWant(job.constants, seen, job.state), 0.7 * kDataset);
+  seen.storage_full = true;
+  EXPECT_EQ(CapacityWant(job.constants, seen, job.state), kDataset);
+  job.state.phase = CapacityPhase::kBackOff;
+  EXPECT_EQ(CapacityWant(job.constants, seen, job.state), job.state.capacity);
+}
+
+TEST(CapacityControllerTest, AGainIsNotMissedWhereOthersTookTheStorage) {
+  Job job;
+  for (int i = 0; i < 100; ++i) {
+    CapacityObservation seen = job.See(0.6);  // never faster, since others take what it leaves
+    seen.hit_ratio = job.state.capacity / kDataset;
+    seen.missed_bytes_per_second = 40 * (1 - seen.hit_ratio);
+    seen.storage_full = true;
+    job.Step(seen);
+    ASSERT_NE(job.state.phase, CapacityPhase::kBackOff);
+  }
+}
+
 // Property: whatever is seen, in whatever order.
 TEST(CapacityControllerTest, WantsBetweenNothingAndTheDatasetWhateverItSees) {
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -70,8 +70,14 @@ bool SharedPlant::Lru() const {
 
 size_t SharedPlant::Window(const Job& job) const {
   switch (policy_) {
-    case SharingPolicy::kHeadrace:
-      return LookAhead(job.hit_ratio);
+    case SharingPolicy::kHeadrace: {
+      // A reader that is alone gains nothing by order: what it has cached stays until it comes to
+      // it.
+      const auto readers = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+        return other.second.dataset == job.dataset;
+      });
+      return readers > 1 ? LookAhead(job.hit_ratio) : 1;
+    }
     case SharingPolicy::kQuiver2:
       return 2;
     case SharingPolicy::kQuiver10:
@@ -284,6 +290,9 @@ void SharedPlant::PlanManaged() {
     claims[i].weight = 0;
   }
   const double seconds = static_cast<double>(o_.period_seconds);
+  double misses = 0;
+  for (const auto& [number, job] : jobs_) misses += job.period_misses;
+  const bool full = misses > 0.9 * o_.link * seconds;
   for (auto& [number, job] : jobs_) {
     const Dataset& dataset = datasets_[job.dataset];
     CapacityObservation seen;
@@ -296,10 +305,12 @@ void SharedPlant::PlanManaged() {
     seen.resident_at_epoch_start = std::min(seen.resident_bytes, job.resident_at_epoch_start);
     seen.granted_bytes = dataset.capacity;
     seen.disturbed = disturbed_;
+    seen.storage_full = full;
     CapacityDecision decision = DecideCapacity(CapacityConstants(), seen, std::move(job.state));
     job.state = std::move(decision.state);
     BudgetClaim& claim = claims[job.dataset];
-    claim.want_bytes = std::max(claim.want_bytes, decision.capacity_bytes);
+    claim.want_bytes =
+        std::max(claim.want_bytes, CapacityWant(CapacityConstants(), seen, job.state));
     claim.weight += 1;
     if (seen.stall > CapacityConstants().stall_low) claim.lend_bytes = dataset.items;
     claim.density += CapacityDensity(job.state, dataset.items);
