@@ -87,6 +87,9 @@ class Caching(Cluster):
         """Metrics follow with the next beat."""
         processes.wait_for(lambda: self.metric(name, **labels) == value, 10, f"{name} {labels} to be {value}")
 
+    def await_at_least(self, value, name, **labels):
+        processes.wait_for(lambda: self.metric(name, **labels) >= value, 10, f"{name} {labels} to be at least {value}")
+
 
 def train(cluster, dataset, directory, job, epochs=1, trainers=1, sleep=0.0, during=None, steps=STEPS):
     pipeline = dataset.write(directory, steps, suffix=job)
@@ -210,9 +213,9 @@ def test_a_full_disk_costs_no_record(lines, tmp_path):
     with small_file_system(tmp_path / "small", "200k") as disk, Caching(tmp_path, disk=disk) as cluster:
         for epoch in train(cluster, lines, tmp_path, "full", epochs=3):
             assert_each_once(epoch, lines)
-        assert cluster.metric("headrace_cache_fills_dropped_total", reason="disk_full") >= 1
+        cluster.await_at_least(1, "headrace_cache_fills_dropped_total", reason="disk_full")
+        cluster.await_at_least(1, "headrace_cache_hits_total")
         assert 0 < cluster.metric("headrace_cache_splits") < FILES
-        assert cluster.metric("headrace_cache_hits_total") > 0
 
 
 def test_damage_under_a_running_worker_is_seen_and_never_served(lines, tmp_path):
@@ -231,8 +234,7 @@ def test_damage_under_a_running_worker_is_seen_and_never_served(lines, tmp_path)
                 data[:] = damaged[0].read_bytes()  # another split's
             path.write_bytes(data)
         assert_each_once(train(cluster, lines, tmp_path, "second")[0], lines)
-        dropped = sum(cluster.metric("headrace_cache_dropped_total", reason=r) for r in ("damaged", "torn", "foreign"))
-        assert dropped >= FILES * 2 // 3  # a flipped bit of padding is no damage
+        cluster.await_at_least(FILES * 2 // 3, "headrace_cache_dropped_total")  # a flipped bit of padding is no damage
         assert_each_once(train(cluster, lines, tmp_path, "third")[0], lines)
         cluster.await_metric(FILES, "headrace_cache_splits")
 
@@ -276,4 +278,4 @@ def test_the_deterministic_order_is_the_same_with_and_without_caches(lines, tmp_
         assert sum(map(len, plain)) == len(lines.expected)
         assert batches(cluster, "filling", STEPS) == plain
         assert batches(cluster, "filled", STEPS) == plain
-        assert sum(cluster.metric("headrace_cache_hits_total", worker) for worker in (0, 1)) > 0
+        processes.wait_for(lambda: sum(cluster.metric("headrace_cache_hits_total", worker) for worker in (0, 1)) > 0, 10, "hits")
