@@ -68,15 +68,22 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> StartDispatcher(const Options& optio
   return Dispatcher::Start(config, std::move(deps));
 }
 
-std::unique_ptr<DispatcherClient> Connect(const Dispatcher& dispatcher, int number) {
+std::shared_ptr<grpc::Channel> MakeChannel(const Dispatcher& dispatcher, int number) {
   grpc::ChannelArguments arguments;
   arguments.SetInt("headrace.bench.connection", number);
   arguments.SetMaxReceiveMessageSize(256 << 20);
   arguments.SetMaxSendMessageSize(256 << 20);
-  return MakeGrpcDispatcherClient(
-      grpc::CreateCustomChannel(dispatcher.address(), grpc::InsecureChannelCredentials(),
-                                arguments),
-      dispatcher.address(), RealClock());
+  return grpc::CreateCustomChannel(dispatcher.address(), grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+std::unique_ptr<DispatcherClient> ClientOver(const Dispatcher& dispatcher,
+                                             std::shared_ptr<grpc::Channel> channel) {
+  return MakeGrpcDispatcherClient(std::move(channel), dispatcher.address(), RealClock());
+}
+
+std::unique_ptr<DispatcherClient> Connect(const Dispatcher& dispatcher, int number) {
+  return ClientOver(dispatcher, MakeChannel(dispatcher, number));
 }
 
 v1::OpenJobRequest OpenRequest(const Options& options, uint64_t uid) {

@@ -23,12 +23,16 @@ struct Options {
   double seconds = 10;
   uint64_t batch = 256;  // leases of a request
   uint64_t threads = 8;
+  uint64_t connections = 16;  // of beats
 };
 
 // Starts a dispatcher over options.directory.
 absl::StatusOr<std::unique_ptr<Dispatcher>> StartDispatcher(const Options& options,
                                                             const Catalog& catalog);
 // A connection of its own (gRPC shares one among channels of equal settings).
+std::shared_ptr<grpc::Channel> MakeChannel(const Dispatcher& dispatcher, int number);
+std::unique_ptr<DispatcherClient> ClientOver(const Dispatcher& dispatcher,
+                                             std::shared_ptr<grpc::Channel> channel);
 std::unique_ptr<DispatcherClient> Connect(const Dispatcher& dispatcher, int number);
 
 v1::OpenJobRequest OpenRequest(const Options& options, uint64_t uid);

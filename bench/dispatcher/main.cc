@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   app.add_option("--clients", options.clients);
   app.add_option("--seconds", options.seconds);
   app.add_option("--batch", options.batch, "splits that a worker leases at once");
-  app.add_option("--threads", options.threads);
+  app.add_option("--threads", options.threads, "that play workers and clients");
+  app.add_option("--connections", options.connections, "of those that beat");
   CLI::App* beats = app.add_subcommand("beats");
   CLI::App* retirement = app.add_subcommand("retirement");
   app.add_subcommand("registration");

@@ -62,7 +62,8 @@ def inject(cluster, fault, timers):
     elif fault.kind == "end_worker":
         cluster.go_on(worker.process)
         worker.process.terminate()
-        later(fault.lasts, lambda: (worker.process.wait(timeout=10), restart()))
+        # Another fault may have stopped it meanwhile.
+        later(fault.lasts, lambda: (cluster.go_on(worker.process), worker.process.wait(timeout=10), restart()))
     elif fault.kind == "stop_worker":
         stop(worker.process)
     elif fault.kind == "stop_trainer":
