@@ -10,9 +10,9 @@
 namespace headrace {
 
 struct WorkerLaunch {
-  std::string dispatcher;
-  std::vector<std::string> arguments;  // further flags
-  std::string log_directory;           // empty: our stderr
+  std::string dispatcher = {};
+  std::vector<std::string> arguments = {};  // further flags
+  std::string log_directory = {};           // empty: our stderr
 
   // `log`: the name of its log file there, without ".log".
   absl::StatusOr<ChildProcess> Start(const std::string& log,

@@ -144,7 +144,7 @@ void Candidate::Lead(std::shared_ptr<Term> term) {
 absl::Status Candidate::Serve(Term& term) {
   {
     absl::MutexLock lock(&mutex_);
-    deps_.gate->Open({term_, term_->service.get()});
+    deps_.gate->Open({term_, term_->service.get()}, {term_, term_->service.get()});
   }
   SetRole(true, "", absl::OkStatus());
   LogInfo("leader at {}", address_);

@@ -1,20 +1,24 @@
 #include "dispatcher/leader_gate.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "rpc/leader_redirect.h"
 
 namespace headrace {
 
-void LeaderGate::Open(std::shared_ptr<DispatcherHandler> service) {
+void LeaderGate::Open(std::shared_ptr<DispatcherHandler> service,
+                      std::shared_ptr<FleetHandler> fleet) {
   absl::MutexLock lock(&mutex_);
   service_ = std::move(service);
+  fleet_ = std::move(fleet);
   leader_.clear();
 }
 
 void LeaderGate::Close() {
   absl::MutexLock lock(&mutex_);
   service_ = nullptr;
+  fleet_ = nullptr;
 }
 
 void LeaderGate::SetLeader(std::string leader) {
@@ -22,14 +26,18 @@ void LeaderGate::SetLeader(std::string leader) {
   leader_ = std::move(leader);
 }
 
-template <typename Request, typename Reply>
-absl::StatusOr<Reply> LeaderGate::Pass(
-    absl::StatusOr<Reply> (DispatcherHandler::*method)(const Request&), const Request& request) {
-  std::shared_ptr<DispatcherHandler> service;
+template <typename Face, typename Request, typename Reply>
+absl::StatusOr<Reply> LeaderGate::Pass(absl::StatusOr<Reply> (Face::*method)(const Request&),
+                                       const Request& request) {
+  std::shared_ptr<Face> service;
   {
     absl::MutexLock lock(&mutex_);
     if (service_ == nullptr) return NotTheLeader(leader_);
-    service = service_;
+    if constexpr (std::is_same_v<Face, FleetHandler>) {
+      service = fleet_;
+    } else {
+      service = service_;
+    }
   }
   absl::StatusOr<Reply> reply = (service.get()->*method)(request);
   if (LeaderNamedBy(reply.status()).has_value()) {
@@ -95,6 +103,15 @@ absl::StatusOr<v1::CancelJobReply> LeaderGate::CancelJob(const v1::CancelJobRequ
 absl::StatusOr<v1::DrainWorkerReply> LeaderGate::DrainWorker(
     const v1::DrainWorkerRequest& request) {
   return Pass(&DispatcherHandler::DrainWorker, request);
+}
+
+absl::StatusOr<v1::ObserveFleetReply> LeaderGate::ObserveFleet(
+    const v1::ObserveFleetRequest& request) {
+  return Pass(&FleetHandler::ObserveFleet, request);
+}
+
+absl::StatusOr<v1::ReportLoadReply> LeaderGate::ReportLoad(const v1::ReportLoadRequest& request) {
+  return Pass(&FleetHandler::ReportLoad, request);
 }
 
 }  // namespace headrace

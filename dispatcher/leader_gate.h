@@ -9,13 +9,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "rpc/dispatcher_handler.h"
+#include "rpc/fleet_calls.h"
 
 namespace headrace {
 
-class LeaderGate final : public DispatcherHandler {
+class LeaderGate final : public DispatcherHandler, public FleetHandler {
  public:
   // From now on calls reach `service`, which is held by each call that runs in it.
-  void Open(std::shared_ptr<DispatcherHandler> service);
+  // `fleet`: the same service's other face.
+  void Open(std::shared_ptr<DispatcherHandler> service, std::shared_ptr<FleetHandler> fleet);
   // From now on they do not. Calls that run in the service go on.
   void Close();
   // Who leads instead of us; empty: not known.
@@ -35,14 +37,19 @@ class LeaderGate final : public DispatcherHandler {
   absl::StatusOr<v1::ListWorkersReply> ListWorkers(const v1::ListWorkersRequest& request) override;
   absl::StatusOr<v1::CancelJobReply> CancelJob(const v1::CancelJobRequest& request) override;
   absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest& request) override;
+  absl::StatusOr<v1::ObserveFleetReply> ObserveFleet(
+      const v1::ObserveFleetRequest& request) override;
+  absl::StatusOr<v1::ReportLoadReply> ReportLoad(const v1::ReportLoadRequest& request) override;
 
  private:
-  template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Pass(absl::StatusOr<Reply> (DispatcherHandler::*method)(const Request&),
+  // Face: one of the two that the service has.
+  template <typename Face, typename Request, typename Reply>
+  absl::StatusOr<Reply> Pass(absl::StatusOr<Reply> (Face::*method)(const Request&),
                              const Request& request);
 
   absl::Mutex mutex_;
   std::shared_ptr<DispatcherHandler> service_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<FleetHandler> fleet_ ABSL_GUARDED_BY(mutex_);
   std::string leader_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -121,12 +121,15 @@ absl::Status Dispatcher::Listen() {
       [this](std::string_view method, absl::Duration took, absl::StatusCode code) {
         metrics_.ObserveCall(method, took, code);
       });
+  grpc_fleet_ =
+      MakeGrpcFleetService(deps_.etcd == nullptr ? static_cast<FleetHandler&>(*service_) : gate_);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(
       config_.listen,
       deps_.credentials != nullptr ? deps_.credentials : grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(grpc_service_.get());
+  builder.RegisterService(grpc_fleet_.get());
   builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits.max_message.value));
   builder.SetMaxSendMessageSize(static_cast<int>(config_.limits.max_message.value));
   // Without this two dispatchers could share a port, each seeing half of the calls.

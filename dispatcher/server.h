@@ -69,6 +69,7 @@ class Dispatcher {
   LeaderGate gate_;                             // of one of several, and what it counts
   std::unique_ptr<JournalMetrics> journal_metrics_;
   std::unique_ptr<grpc::Service> grpc_service_;
+  std::unique_ptr<grpc::Service> grpc_fleet_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::string address_;

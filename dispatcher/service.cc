@@ -6,6 +6,7 @@
 #include "common/logging/logging.h"
 #include "common/status.h"
 #include "dispatcher/background/duties.h"
+#include "dispatcher/ops/observe_fleet.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/quiet.h"
 #include "dispatcher/ops/saved_states.h"
@@ -204,6 +205,30 @@ absl::StatusOr<v1::CancelJobReply> DispatcherService::CancelJob(
 absl::StatusOr<v1::DrainWorkerReply> DispatcherService::DrainWorker(
     const v1::DrainWorkerRequest& request) {
   return Run([&](dispatch::OpContext& context) { return dispatch::DrainWorker(context, request); });
+}
+
+absl::StatusOr<v1::ObserveFleetReply> DispatcherService::ObserveFleet(
+    const v1::ObserveFleetRequest& request) {
+  HR_RETURN_IF_ERROR(board_.Take(request));
+  HR_ASSIGN_OR_RETURN(
+      v1::ObserveFleetReply reply,
+      Run([&](dispatch::OpContext& context) -> absl::StatusOr<v1::ObserveFleetReply> {
+        return dispatch::ObserveFleet(context, request.job_name());
+      }));
+  board_.Fill(request.decisions(), reply);
+  return reply;
+}
+
+absl::StatusOr<v1::ReportLoadReply> DispatcherService::ReportLoad(
+    const v1::ReportLoadRequest& request) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const dispatch::Worker* worker = state_.workers().Find(WorkerId(request.worker()));
+    // One that the dispatcher does not know registers anew with its next beat.
+    if (worker == nullptr || worker->uid != request.worker_uid()) return v1::ReportLoadReply();
+  }
+  board_.Report(request);
+  return v1::ReportLoadReply();
 }
 
 absl::Status DispatcherService::health() const {

@@ -15,13 +15,15 @@
 #include "dispatcher/context/op_context.h"
 #include "dispatcher/dispatcher_config.h"
 #include "dispatcher/dispatcher_metrics.h"
+#include "dispatcher/fleet_board.h"
 #include "dispatcher/journal/journal.h"
 #include "dispatcher/pipeline_resolver.h"
 #include "rpc/dispatcher_handler.h"
+#include "rpc/fleet_calls.h"
 
 namespace headrace {
 
-class DispatcherService final : public DispatcherHandler {
+class DispatcherService final : public DispatcherHandler, public FleetHandler {
  public:
   // All outlive the service. `metrics` may be null.
   struct Deps {
@@ -60,6 +62,10 @@ class DispatcherService final : public DispatcherHandler {
   absl::StatusOr<v1::DrainWorkerReply> DrainWorker(const v1::DrainWorkerRequest& request) override;
   absl::StatusOr<v1::ReleaseJobReply> ReleaseJob(const v1::ReleaseJobRequest& request) override;
 
+  absl::StatusOr<v1::ObserveFleetReply> ObserveFleet(
+      const v1::ObserveFleetRequest& request) override;
+  absl::StatusOr<v1::ReportLoadReply> ReportLoad(const v1::ReportLoadRequest& request) override;
+
   // Not OK once the journal failed: for health probes.
   absl::Status health() const;
   // Equal states have equal dumps.
@@ -73,6 +79,7 @@ class DispatcherService final : public DispatcherHandler {
 
   const DispatcherConfig config_;
   const Deps deps_;
+  FleetBoard board_;
   mutable absl::Mutex mutex_;
   dispatch::State state_ ABSL_GUARDED_BY(mutex_);
   dispatch::Liveness liveness_ ABSL_GUARDED_BY(mutex_);

@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<Worker>> StartWorker(const WorkerConfig& config,
                                                     const CancellationToken& stop) {
   Worker::Deps deps;
   HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock()));
+  HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock()));
   deps.files = NewLocalFileSystem(config.roots);
   deps.catalog = &catalog;
   deps.clock = &RealClock();

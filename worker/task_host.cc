@@ -126,6 +126,16 @@ v1::TaskStats TaskHost::Stats() const {
   return stats;
 }
 
+LoadMeter::TaskLoad TaskHost::Load() const {
+  LoadMeter::TaskLoad load;
+  load.task = id();
+  load.busy_seconds = static_cast<double>(task_->busy_nanos()) * 1e-9;
+  const v1::TaskStats stats = task_->Stats();
+  for (const v1::StepStats& step : stats.steps()) load.cpu_seconds += step.cpu_seconds();
+  load.output_bytes = task_->output().bytes();
+  return load;
+}
+
 bool TaskHost::Idle() const { return task_->Idle(); }
 
 }  // namespace headrace

@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "rpc/dispatcher_client.h"
 #include "worker/lease_puller.h"
+#include "worker/load_meter.h"
 #include "worker/ordered_router.h"
 #include "worker/report_log.h"
 #include "worker/task_factory.h"
@@ -57,6 +58,7 @@ class TaskHost {
   // Beat loop: moves what is new into `log`.
   void Collect(ReportLog& log);
   v1::TaskStats Stats() const;
+  LoadMeter::TaskLoad Load() const;  // the job is left 0
   bool Idle() const;
 
  private:

@@ -22,6 +22,8 @@ constexpr absl::Duration kBeatPeriod = absl::Milliseconds(100);  // until the di
 // Small splits end by the hundred a second: their reports go together.
 constexpr absl::Duration kReportGap = absl::Milliseconds(20);
 constexpr absl::Duration kLeaseRetryPeriod = absl::Milliseconds(50);
+constexpr absl::Duration kLoadPeriod = absl::Seconds(1);
+constexpr absl::Duration kLoadTimeout = absl::Milliseconds(300);
 constexpr absl::Duration kSendPeriod =
     absl::Seconds(1);  // only a safety net: output and credit wake it
 
@@ -61,7 +63,8 @@ Worker::Worker(const WorkerConfig& config, Deps deps, std::unique_ptr<TieredCach
       factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files, &functions_,
                         cache_.get()}),
       metrics_(*deps_.metrics),
-      stream_metrics_(*deps_.metrics, config.transports) {}
+      stream_metrics_(*deps_.metrics, config.transports),
+      load_(deps_.clock->Steady()) {}
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config, Deps deps,
                                                       const CancellationToken& stop) {
@@ -75,6 +78,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
   w->send_loop_ = std::make_unique<PeriodicTask>("hr-send", kSendPeriod, [w] { w->PumpAll(); });
   w->beat_loop_ = std::make_unique<PeriodicTask>("hr-beat", kBeatPeriod, [w] { w->Beat(); });
   w->beat_loop_->TriggerNow();
+  if (w->deps_.fleet != nullptr) {
+    w->load_loop_ =
+        std::make_unique<PeriodicTask>("hr-load", kLoadPeriod, [w] { w->ReportLoad(); });
+    w->load_loop_->TriggerNow();
+  }
   return worker;
 }
 
@@ -265,6 +273,25 @@ void Worker::PumpAll() {
   for (const auto& host : tasks_.All()) host->Pump();
 }
 
+void Worker::ReportLoad() {
+  std::vector<LoadMeter::TaskLoad> loads;
+  for (const auto& host : tasks_.All()) {
+    LoadMeter::TaskLoad load = host->Load();
+    load.job = host->def().job();
+    loads.push_back(load);
+  }
+  load_.Update(loads);
+  v1::ReportLoadRequest request;
+  request.set_worker(id_);
+  request.set_worker_uid(uid_);
+  request.set_cluster(cluster_);
+  load_.Fill({deps_.clock->Steady(), compute_.busy_nanos(), compute_.threads()},
+             *request.mutable_load());
+  const auto reply = deps_.fleet->ReportLoad(request, kLoadTimeout);
+  // Totals: the next one tells what this one did not.
+  if (!reply.ok()) LogDebug("load: {}", OneLine(reply.status()));
+}
+
 absl::Status Worker::OnOpen(std::shared_ptr<FrameStream> stream) {
   if (stopped_) return Unavailable("worker {} is shutting down", address_);
   const uint64_t task = stream->open().task();
@@ -296,6 +323,7 @@ void Worker::OnClosed(const std::shared_ptr<FrameStream>& stream, const absl::St
 
 void Worker::Shutdown(absl::Duration timeout) {
   if (stopped_.exchange(true)) return;
+  if (load_loop_) load_loop_->Stop();
   if (beat_loop_) beat_loop_->Stop();
   if (lease_loop_) lease_loop_->Stop();
   if (send_loop_) send_loop_->Stop();

@@ -23,7 +23,9 @@
 #include "pipeline/engine/io_pool.h"
 #include "pipeline/udf/function_pool.h"
 #include "rpc/dispatcher_client.h"
+#include "rpc/fleet_calls.h"
 #include "transport/frame_stream.h"
+#include "worker/load_meter.h"
 #include "worker/report_log.h"
 #include "worker/stream_metrics.h"
 #include "worker/task_factory.h"
@@ -40,7 +42,8 @@ class Worker final : private StreamHandler {
     std::shared_ptr<FileSystem> files;
     const Catalog* catalog;  // these outlive the worker
     const Clock* clock;
-    Metrics* metrics;  // outlives the worker, too
+    Metrics* metrics;                             // outlives the worker, too
+    std::shared_ptr<FleetCalls> fleet = nullptr;  // null: nobody is told of its load
   };
   // Binds the listening addresses and registers. Errors: INVALID_ARGUMENT (a transport that there
   // is not), UNAVAILABLE (port in use), UNAVAILABLE (no dispatcher answered within connect_timeout;
@@ -74,6 +77,7 @@ class Worker final : private StreamHandler {
   void ForgetTask(uint64_t task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(beat_mutex_);
   void PullAllLeases();
   void PumpAll();
+  void ReportLoad();
 
   // StreamHandler: on transport threads.
   absl::Status OnOpen(std::shared_ptr<FrameStream> stream) override;
@@ -106,6 +110,8 @@ class Worker final : private StreamHandler {
   std::unique_ptr<PeriodicTask> lease_loop_;
   std::unique_ptr<PeriodicTask> send_loop_;
   std::unique_ptr<PeriodicTask> beat_loop_;
+  LoadMeter load_;  // the load loop's
+  std::unique_ptr<PeriodicTask> load_loop_;
 };
 
 }  // namespace headrace

@@ -2,10 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
 namespace headrace {
+namespace {
+
+uint64_t SteadyNanos() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+}  // namespace
 
 ComputePool::ComputePool(Options options)
     : options_(options), cpu_(options.cpu != nullptr ? *options.cpu : RealCpuMeter()) {
@@ -49,6 +59,16 @@ void ComputePool::Seat::Notify() {
 uint64_t ComputePool::Seat::cpu_nanos() const {
   absl::MutexLock lock(&pool_.mutex_);
   return charged_nanos_;
+}
+
+uint64_t ComputePool::Seat::busy_nanos() const {
+  absl::MutexLock lock(&pool_.mutex_);
+  return busy_nanos_;
+}
+
+uint64_t ComputePool::busy_nanos() const {
+  absl::MutexLock lock(&mutex_);
+  return busy_nanos_;
 }
 
 void ComputePool::ReadyLocked(Seat& seat) {
@@ -102,12 +122,16 @@ void ComputePool::Loop() {
     ++seat->running_;
     mutex_.Unlock();
     const uint64_t before = cpu_.ThreadNanos();
+    const uint64_t begun = SteadyNanos();
     const bool ran = seat->source_.RunUnit();
+    const uint64_t busy = SteadyNanos() - begun;
     const uint64_t used = cpu_.ThreadNanos() - before;
     mutex_.Lock();
     --seat->running_;
     seat->deficit_nanos_ -= static_cast<double>(used);
     seat->charged_nanos_ += used;
+    seat->busy_nanos_ += busy;
+    busy_nanos_ += busy;
     // A unit that ran may have made others runnable: the seat stays in the round until one thread
     // finds nothing.
     if (ran) {

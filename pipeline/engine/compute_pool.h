@@ -53,6 +53,8 @@ class ComputePool {
     void Notify();
     // CPU time charged so far.
     uint64_t cpu_nanos() const;
+    // Time that threads spent inside RunUnit(), computing or not.
+    uint64_t busy_nanos() const;
 
    private:
     friend class ComputePool;
@@ -61,8 +63,9 @@ class ComputePool {
     ComputePool& pool_;
     WorkSource& source_;
     const double weight_;
-    double deficit_nanos_ = 0;  // these five: under pool_.mutex_
+    double deficit_nanos_ = 0;  // these: under pool_.mutex_
     uint64_t charged_nanos_ = 0;
+    uint64_t busy_nanos_ = 0;
     uint64_t notified_ = 0;  // counts reasons to look again
     size_t running_ = 0;     // threads inside RunUnit()
     bool ready_ = false;     // in pool_.ready_
@@ -72,6 +75,8 @@ class ComputePool {
   std::unique_ptr<Seat> Join(WorkSource& source, double weight);
 
   size_t threads() const { return threads_.size(); }
+  // Of all threads, since the start, units that are under way left out.
+  uint64_t busy_nanos() const;
 
  private:
   void Loop();
@@ -88,6 +93,7 @@ class ComputePool {
   std::list<Seat*> ready_
       ABSL_GUARDED_BY(mutex_);  // the round; its head is served until its deficit is used up
   size_t sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t busy_nanos_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

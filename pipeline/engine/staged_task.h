@@ -38,6 +38,7 @@ class StagedTask final : public Task, public WorkSource {
   OutputQueue& output() override { return output_; }
   std::vector<v1::SplitReport> TakeReports() override { return accounting_.TakeReports(); }
   v1::TaskStats Stats() const override;
+  uint64_t busy_nanos() const override { return seat_->busy_nanos(); }
   absl::Status status() const override;
   bool satisfied() const override { return satisfied_; }
   bool Idle() const override;

@@ -124,6 +124,8 @@ class Task {
   virtual std::vector<v1::SplitReport> TakeReports() = 0;
   // Since the start; step 0 is reading ("0:read"). `task` is left 0.
   virtual v1::TaskStats Stats() const = 0;
+  // Time that compute threads spent in it, computing or not. Since the start.
+  virtual uint64_t busy_nanos() const = 0;
   // OK, or why the task stopped for good: with on_error fail it names the step, the record, and its
   // path and offset.
   virtual absl::Status status() const = 0;

@@ -11,7 +11,7 @@ CONFIGS = processes.SOURCE / "configs"
 PIPELINES = sorted((CONFIGS / "pipelines").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("role,name", [("dispatcher", "dispatcher"), ("worker", "worker"), ("up", "embedded")])
+@pytest.mark.parametrize("role,name", [("dispatcher", "dispatcher"), ("worker", "worker"), ("orchestrator", "orchestrator"), ("up", "embedded")])
 def test_a_roles_config_loads_and_holds_the_defaults(role, name):
     with_file = processes.run(role, "--config", CONFIGS / f"{name}.yaml", "--print-config").stdout
     assert with_file == processes.run(role, "--print-config").stdout
