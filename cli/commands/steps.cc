@@ -4,10 +4,16 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "fmt/core.h"
 #include "pipeline/graph/op_registry.h"
+#include "pipeline/graph/text/literals.h"
 
 namespace headrace {
 namespace {
+
+bool HasDefault(const ParamSpec& param) {
+  return !param.required && param.default_value.kind_case() != v1::Value::kNone;
+}
 
 class Steps final : public Command {
  public:
@@ -34,6 +40,8 @@ class Steps final : public Command {
           params.push_back({{"name", p.name},
                             {"type", Name(p.type)},
                             {"required", p.required},
+                            {"default", HasDefault(p) ? nlohmann::json(YamlLiteral(p.default_value))
+                                                      : nlohmann::json()},
                             {"help", p.help}});
         }
         all.push_back({{"name", spec->name}, {"help", spec->help}, {"params", params}});
@@ -43,7 +51,11 @@ class Steps final : public Command {
       if (name_.empty()) continue;
       for (const ParamSpec& p : spec->params) {
         std::printf("  %-20s %-14s %s%s\n", p.name.c_str(), std::string(Name(p.type)).c_str(),
-                    p.help.c_str(), p.required ? " (required)" : "");
+                    p.help.c_str(),
+                    p.required ? " (required)"
+                    : HasDefault(p)
+                        ? fmt::format(" (default {})", YamlLiteral(p.default_value)).c_str()
+                        : "");
       }
     }
     if (output_ == "json") std::printf("%s\n", all.dump(2).c_str());

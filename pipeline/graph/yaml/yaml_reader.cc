@@ -1,5 +1,6 @@
 #include "pipeline/graph/yaml/yaml_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -56,6 +57,7 @@ class Reader {
   absl::Status Source(const YAML::Node& node, v1::Source& source);
   absl::Status Files(const YAML::Node& node, v1::Source& source);
   absl::Status SourceParams(const std::vector<YamlEntry>& entries, v1::Source& source);
+  absl::Status KeyOfSomeFormat(const YamlEntry& entry);
   absl::Status Steps(const YAML::Node& node, v1::PipelineDef& def);
   absl::Status Step(const YAML::Node& node, v1::Step& step);
   absl::Status StepParams(const YAML::Node& name, const OpSpec& spec, const YAML::Node& value,
@@ -196,6 +198,7 @@ absl::Status Reader::SourceParams(const std::vector<YamlEntry>& entries, v1::Sou
   }
   for (const YamlEntry& entry : entries) {
     if (format == nullptr) {
+      HR_RETURN_IF_ERROR(KeyOfSomeFormat(entry));
       HR_ASSIGN_OR_RETURN(v1::Value value, doc_.Value(entry.value));
       Put(*source.mutable_params(), entry.key, std::move(value));
       continue;
@@ -213,6 +216,22 @@ absl::Status Reader::SourceParams(const std::vector<YamlEntry>& entries, v1::Sou
     Put(*source.mutable_params(), entry.key, std::move(value));
   }
   return absl::OkStatus();
+}
+
+// Which format it is shows when the files are looked at; a word that none knows is wrong now.
+absl::Status Reader::KeyOfSomeFormat(const YamlEntry& entry) {
+  if (words_.formats.empty()) return absl::OkStatus();
+  std::vector<std::string> known = {"files", "format"};
+  for (const FormatWords& words : words_.formats) {
+    for (const std::string& name : NamesOf(words.params)) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    }
+  }
+  if (std::find(known.begin(), known.end(), entry.key) != known.end()) return absl::OkStatus();
+  return doc_.Error(entry.key_node,
+                    fmt::format("'source' has no key '{}'{} (known: files, format, and what the "
+                                "format takes)",
+                                entry.key, DidYouMean(entry.key, known)));
 }
 
 absl::StatusOr<v1::Value> Reader::Checked(const YAML::Node& node, const ParamSpec& spec,

@@ -171,6 +171,9 @@ TEST(YamlReaderTest, WrongSourcesAreNamedWithPlaceAndRemedy) {
   EXPECT_EQ(Error("source: {files: a, format: tfrecrd}"),
             "train.yaml:1:28: format 'tfrecrd' is unknown; did you mean 'tfrecord'? (known: range, "
             "tfrecord)");
+  EXPECT_EQ(Error("source:\n  files: a\n  formt: tfrecord"),
+            "train.yaml:3:3: 'source' has no key 'formt'; did you mean 'format'? (known: files, "
+            "format, and what the format takes)");
   EXPECT_EQ(Error("source: {files: a, format: tfrecord, compresion: gzip}"),
             "train.yaml:1:38: 'source' of format 'tfrecord' has no parameter 'compresion'; did you "
             "mean 'compression'? "
