@@ -1,6 +1,8 @@
 #include "dispatcher/dispatcher_metrics.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -57,10 +59,40 @@ DispatcherMetrics::JobSeries& DispatcherMetrics::SeriesOf(const dispatch::Job& j
       metrics_.AddGauge("headrace_dispatcher_job_clients", "Clients of a job", {{"job", job.name}});
   series.epoch = metrics_.AddGauge("headrace_dispatcher_job_epoch", "Epoch that runs or ran last",
                                    {{"job", job.name}});
+  series.wait = metrics_.AddSecondsCounter("headrace_client_wait_seconds_total",
+                                           "Time that a job's trainers asked and had nothing",
+                                           {{"job", job.name}});
+  series.step = metrics_.AddSecondsCounter("headrace_client_step_seconds_total",
+                                           "Time that a job's trainers spent on their batches",
+                                           {{"job", job.name}});
+  series.stalled = metrics_.AddGauge(
+      "headrace_client_stall_fraction",
+      "Of the time of a job's trainers since they came, the part that they waited",
+      {{"job", job.name}});
   return series;
 }
 
-void DispatcherMetrics::UpdateJob(const dispatch::Job& job) {
+void DispatcherMetrics::UpdateLoads(const dispatch::Job& job, const dispatch::Telemetry& telemetry,
+                                    JobSeries& series) {
+  std::map<ClientId, v1::ClientLoad> loads;
+  double wait = 0;
+  double step = 0;
+  for (const ClientId client : job.clients) {
+    const auto found = telemetry.loads.find(client);
+    if (found == telemetry.loads.end()) continue;
+    const v1::ClientLoad& now = found->second;
+    const v1::ClientLoad& before = series.loads[client];
+    series.wait->Add(absl::Seconds(std::max(0.0, now.wait_seconds() - before.wait_seconds())));
+    series.step->Add(absl::Seconds(std::max(0.0, now.step_seconds() - before.step_seconds())));
+    wait += now.wait_seconds();
+    step += now.step_seconds();
+    loads[client] = now;
+  }
+  series.loads = std::move(loads);
+  series.stalled->Set(wait + step > 0 ? wait / (wait + step) : 0);
+}
+
+void DispatcherMetrics::UpdateJob(const dispatch::Job& job, const dispatch::Telemetry& telemetry) {
   JobSeries& series = SeriesOf(job);
   if (series.job != job.id) {
     series.job = job.id;
@@ -86,10 +118,11 @@ void DispatcherMetrics::UpdateJob(const dispatch::Job& job) {
   series.pending->Set(static_cast<double>(pending));
   series.leased->Set(static_cast<double>(leased));
   series.clients->Set(static_cast<double>(job.clients.size()));
+  UpdateLoads(job, telemetry, series);
   series.epoch->Set(job.next_epoch == 0 ? 0 : static_cast<double>(job.next_epoch - 1));
 }
 
-void DispatcherMetrics::Update(const dispatch::State& state) {
+void DispatcherMetrics::Update(const dispatch::State& state, const dispatch::Telemetry& telemetry) {
   size_t open = 0;
   size_t fenced = 0;
   size_t waiting = 0;
@@ -97,7 +130,7 @@ void DispatcherMetrics::Update(const dispatch::State& state) {
   for (const auto& [id, job] : state.jobs().all()) {
     if (job.ended) continue;
     running.insert(job.name);
-    UpdateJob(job);
+    UpdateJob(job, telemetry);
     if (!job.epoch.has_value()) continue;
     waiting += job.epoch->fences().size();
     for (const auto& [task_id, task] : job.epoch->tasks()) {

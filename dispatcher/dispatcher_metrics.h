@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "common/metrics/metrics.h"
+#include "dispatcher/context/telemetry.h"
 #include "dispatcher/state/state.h"
 
 namespace headrace {
@@ -18,7 +19,7 @@ class DispatcherMetrics {
  public:
   explicit DispatcherMetrics(Metrics& metrics);
 
-  void Update(const dispatch::State& state);
+  void Update(const dispatch::State& state, const dispatch::Telemetry& telemetry = {});
   // At the start of a lone dispatcher; else by its candidate's thread.
   void SetLeads(bool leads);
   void ObserveCall(std::string_view method, absl::Duration took, absl::StatusCode code);
@@ -35,9 +36,15 @@ class DispatcherMetrics {
     Gauge* leased = nullptr;
     Gauge* clients = nullptr;
     Gauge* epoch = nullptr;
+    SecondsCounter* wait = nullptr;
+    SecondsCounter* step = nullptr;
+    Gauge* stalled = nullptr;
+    std::map<ClientId, v1::ClientLoad> loads;  // what of its clients was counted
   };
   JobSeries& SeriesOf(const dispatch::Job& job);
-  void UpdateJob(const dispatch::Job& job);
+  void UpdateJob(const dispatch::Job& job, const dispatch::Telemetry& telemetry);
+  static void UpdateLoads(const dispatch::Job& job, const dispatch::Telemetry& telemetry,
+                          JobSeries& series);
 
   Metrics& metrics_;
   bool leads_ = false;

@@ -41,6 +41,28 @@ TEST_F(DispatcherMetricsTest, WorkersLeasesAndRecordsAreShownAndAJobsSeriesGoWit
   EXPECT_THAT(metrics_.Text(), Not(HasSubstr("train")));
 }
 
+TEST_F(DispatcherMetricsTest, TrainersWaitsAreAddedUpOverTheirLives) {
+  TestWorker worker = AddWorker("w:1");
+  const auto report = [&](TestClient& client, double wait, double step) {
+    v1::ClientBeatRequest request;
+    request.set_client(client.id);
+    request.set_job(client.job);
+    request.set_epoch(client.epoch);
+    request.set_report_number(++client.reports);
+    request.mutable_load()->set_wait_seconds(wait);
+    request.mutable_load()->set_step_seconds(step);
+    ASSERT_TRUE(service->ClientBeat(request).ok());
+    service->RunDuties();
+  };
+  TestClient first = Open("train");
+  ASSERT_TRUE(Start(first).ok());
+  report(first, 1, 3);
+  report(first, 2, 6);
+  EXPECT_THAT(metrics_.Text(), HasSubstr("headrace_client_wait_seconds_total{job=\"train\"} 2"));
+  EXPECT_THAT(metrics_.Text(), HasSubstr("headrace_client_step_seconds_total{job=\"train\"} 6"));
+  EXPECT_THAT(metrics_.Text(), HasSubstr("headrace_client_stall_fraction{job=\"train\"} 0.25"));
+}
+
 TEST_F(DispatcherMetricsTest, CallsAreMeasuredAndErrorsCounted) {
   shown_.ObserveCall("OpenJob", absl::Milliseconds(3), absl::StatusCode::kOk);
   shown_.ObserveCall("OpenJob", absl::Milliseconds(3), absl::StatusCode::kNotFound);

@@ -121,7 +121,7 @@ void DispatcherService::RunDuties() {
         context.liveness.Awake(context.now,
                                std::min(config_.worker_timeout, config_.client_timeout) / 2);
         dispatch::RunDuties(context);
-        if (deps_.metrics != nullptr) deps_.metrics->Update(context.state());
+        if (deps_.metrics != nullptr) deps_.metrics->Update(context.state(), context.telemetry);
         return true;
       });
   (void)done;  // a failed journal was logged, and shows in health()
