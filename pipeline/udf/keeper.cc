@@ -57,9 +57,11 @@ void Keeper::Run() {
   HaveProcess();
   while (!stop_) {
     PostMore();
+    // Then the group knows that we idle, and wakes us.
+    const bool idle = jobs_.empty();
     Finish();
     if (pieces_.empty()) {
-      if (jobs_.empty()) Idle();
+      if (idle) Idle();
       continue;
     }
     Loss loss;
@@ -157,7 +159,7 @@ Job* Keeper::NextWork() {
     if (!job->todo.empty()) return job.get();
   }
   if (jobs_.size() >= Depth()) return nullptr;
-  std::unique_ptr<Job> job = group_.Take(*this, jobs_.size());
+  std::unique_ptr<Job> job = group_.Take(*this, pieces_.size());
   if (job == nullptr) return nullptr;
   jobs_.push_back(std::move(job));
   return jobs_.back().get();
