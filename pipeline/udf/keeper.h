@@ -50,6 +50,7 @@ class Keeper {
     bool by_itself = false;
     bool row_is_known = false;  // its progress tells the row for sure enough
     bool lied = false;          // said what cannot be: nothing more of it is believed
+    bool alone = false;         // a fresh process that had nothing but one row
   };
   enum class Event { kAnswer, kLost, kWoken };
 
@@ -69,7 +70,14 @@ class Keeper {
   void Flush();
   // How many blocks it should have: two, or as many as can be when each takes no longer than a
   // wake-up, which several then share. More would only wait here while another subprocess idles.
-  size_t Depth() const { return block_time_ < kQuickBlock ? kSlots : 2; }
+  // And one while it is to be found out which record ends processes: what is told late, or lies
+  // behind it, would blur that.
+  size_t Depth() const {
+    for (const std::unique_ptr<Job>& job : jobs_) {
+      if (job->kills > 0) return 1;
+    }
+    return block_time_ < kQuickBlock ? kSlots : 2;
+  }
   Event Await(Loss& loss);
   // What poll() found, and what the clock says. Nothing: wait on.
   std::optional<Event> Look(int millis, Loss& loss);

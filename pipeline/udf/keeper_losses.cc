@@ -34,6 +34,7 @@ void Keeper::Bury(const Loss& given) {
   Drain();
   loss.why = output_.WithLastWords(loss.why);
   EndProcess();
+  loss.alone = pieces_.size() == 1 && pieces_.front().rows.size() == 1 && process_blocks_ == 0;
   Piece first = std::move(pieces_.front());
   pieces_.pop_front();
   for (Piece& piece : pieces_) piece.job->todo.push_front(std::move(piece.rows));
@@ -72,11 +73,10 @@ void Keeper::Blame(Piece piece, const Loss& loss) {
   const auto at =
       std::clamp<int64_t>(seen_progress_, 0, static_cast<int64_t>(piece.rows.size()) - 1);
   const uint32_t suspect = piece.rows[static_cast<size_t>(at)];
-  const bool alone = piece.rows.size() == 1 && process_blocks_ == 0;
   piece.rows.erase(piece.rows.begin() + at);
   if (!piece.rows.empty()) job.todo.push_front(std::move(piece.rows));
   // Alone in a fresh process: what ends that one is to blame, and nothing else is.
-  if (loss.row_is_known || alone) {
+  if (loss.row_is_known || loss.alone) {
     job.failed.emplace_back(suspect, InvalidArgument("'{}' {}", function, loss.why));
   } else {
     job.todo.push_front({suspect});
