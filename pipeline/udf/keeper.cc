@@ -370,13 +370,14 @@ void Keeper::TakeAnswers() {
   if (!jobs_.empty()) jobs_.front()->cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
 }
 
-bool Keeper::Harvest() {
+bool Keeper::Harvest(bool left_behind) {
   bool any = false;
   while (process_ != nullptr && !pieces_.empty()) {
     const Piece& piece = pieces_.front();
     const auto* words =
         reinterpret_cast<const volatile int64_t*>(process_->slot(piece.slot).answer.data());
     if (words[kAnswerMark] != 1 || words[kAnswerSequence] != piece.sequence) break;
+    if (left_behind && (pieces_.size() < 2 || Progress(pieces_[1]) < 0)) break;
     const int64_t sequence = piece.sequence;
     if (!TakeAnswer({kBlock, static_cast<int64_t>(piece.slot), sequence, words[kAnswerUsedBytes]})
              .ok()) {
