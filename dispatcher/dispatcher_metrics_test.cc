@@ -38,7 +38,7 @@ TEST_F(DispatcherMetricsTest, WorkersLeasesAndRecordsAreShownAndAJobsSeriesGoWit
   cancel.set_job_name("train");
   ASSERT_TRUE(service->CancelJob(cancel).ok());
   service->RunDuties();
-  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("train")));
+  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("\"train\"")));
 }
 
 TEST_F(DispatcherMetricsTest, TrainersWaitsAreAddedUpOverTheirLives) {
