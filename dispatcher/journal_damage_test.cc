@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "dispatcher/journal/file_journal.h"
 #include "dispatcher/state/state.h"
@@ -220,6 +222,23 @@ TEST_F(JournalDamageTest, AFlippedByteIsRefusedOrHarmless) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(refused, 100u);
+}
+
+TEST_F(JournalDamageTest, SnapshotsAskedForAtOnceComeOneAfterTheOther) {
+  Use({.splits = 30});
+  Live(3);
+  const std::string end = service->Dump();
+  std::vector<std::thread> askers;
+  std::atomic<int> failed = 0;
+  for (int i = 0; i < 4; ++i) {
+    askers.emplace_back([&] {
+      for (int k = 0; k < 5; ++k) failed += service->Compact().ok() ? 0 : 1;
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(failed, 0);
+  Restart();
+  EXPECT_EQ(service->Dump(), end);
 }
 
 // With a snapshot, files of events, several lives.

@@ -38,6 +38,7 @@ absl::Status DispatcherService::Recover() {
 }
 
 absl::Status DispatcherService::Compact() {
+  absl::MutexLock one(&compaction_);
   std::unique_ptr<dispatch::Snapshot> snapshot;
   uint64_t position = 0;
   {

@@ -41,8 +41,8 @@ class DispatcherService final : public DispatcherHandler, public FleetHandler {
   absl::Status Recover();
   // What the dispatcher does by itself; called every background_period.
   void RunDuties();
-  // Keeps a snapshot, so that a restart need not replay all that came before. One thread at a
-  // time; calls go on beside it. An error leaves the journal as it was.
+  // Keeps a snapshot, so that a restart need not replay all that came before. Calls go on
+  // beside it; a second one waits for the first. An error leaves the journal as it was.
   absl::Status Compact();
   // The same when the journal has grown enough; failures are logged.
   void CompactIfWorthwhile();
@@ -80,6 +80,7 @@ class DispatcherService final : public DispatcherHandler, public FleetHandler {
   const DispatcherConfig config_;
   const Deps deps_;
   FleetBoard board_;
+  absl::Mutex compaction_;  // before mutex_: the journal takes one snapshot at a time
   mutable absl::Mutex mutex_;
   dispatch::State state_ ABSL_GUARDED_BY(mutex_);
   dispatch::Liveness liveness_ ABSL_GUARDED_BY(mutex_);

@@ -5,7 +5,7 @@ import subprocess
 
 def measure(context, *args):
     out = subprocess.run([context.binary("bench_dispatcher"), "--directory", str(context.data / "journal"), *map(str, args)],
-                         check=True, capture_output=True, text=True)
+                         check=True, stdout=subprocess.PIPE, text=True)  # what goes wrong shows on standard error
     return json.loads(out.stdout)
 
 
