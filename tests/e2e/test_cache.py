@@ -1,5 +1,4 @@
 """Caches: later epochs and other jobs begin at the `cache` step; whatever happens to a cache costs time, never a record."""
-import collections
 import contextlib
 import json
 import os
@@ -14,6 +13,7 @@ import pytest
 
 import datasets
 import processes
+import trainers
 from processes import Cluster
 
 FILES, LINES = 12, 400
@@ -91,32 +91,12 @@ class Caching(Cluster):
         processes.wait_for(lambda: self.metric(name, **labels) >= value, 10, f"{name} {labels} to be at least {value}")
 
 
-def train(cluster, dataset, directory, job, epochs=1, trainers=1, sleep=0.0, during=None, steps=STEPS):
-    pipeline = dataset.write(directory, steps, suffix=job)
-    outs, running = [], []
-    for rank in range(trainers):
-        outs.append(directory / f"{job}-{rank}.json")
-        running.append(subprocess.Popen(
-            [sys.executable, os.path.join(os.path.dirname(__file__), "trainer.py"), cluster.address, str(pipeline), str(outs[-1]),
-             "--job", job, "--field", dataset.field, "--rank", str(rank), "--world", str(trainers), "--epochs", str(epochs),
-             "--sleep", str(sleep)], stderr=subprocess.PIPE, text=True))
-    try:
-        if during:
-            during()
-        for process in running:
-            _, err = process.communicate(timeout=120 * processes.SLOW)
-            assert process.returncode == 0, err + "\n" + cluster.logs()
-    finally:
-        for process in running:
-            process.kill()
-    per_rank = [json.loads(out.read_text()) for out in outs]
-    return [[d for rank in per_rank for d in rank[e]] for e in range(epochs)]
+def train(cluster, dataset, directory, job, steps=STEPS, **options):
+    return trainers.train(cluster, dataset.write(directory, steps, suffix=job), dataset.field, directory, job, **options)
 
 
 def assert_each_once(got, dataset):
-    want, have = collections.Counter(dataset.expected), collections.Counter(got)
-    missing, extra = want - have, have - want
-    assert not missing and not extra, f"{sum(missing.values())} missing, {sum(extra.values())} too many of {len(dataset.expected)}"
+    trainers.assert_each_once(got, dataset.expected)
 
 
 def segments(disk):

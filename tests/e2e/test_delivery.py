@@ -1,6 +1,4 @@
 """Which record reaches which trainer, and how often: real processes, every record's identity counted."""
-import collections
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +8,7 @@ import pytest
 import datasets
 import processes
 from processes import Cluster
+from trainers import assert_each_once, train
 
 EXACT = ["dynamic", "static_file", "static_data", "static_file_or_data", "static_hint"]
 
@@ -30,35 +29,6 @@ def shared(tmp_path_factory):
     if not found:
         pytest.skip("shared/data with real files by other writers is not on this machine; the made files cover the same promises")
     return found
-
-
-def train(cluster, pipeline, field, directory, job, sharding="dynamic", trainers=1, epochs=1, sleep=0.0, during=None):
-    """Runs trainers as processes to their end; per epoch the digests that they got, all together."""
-    outs, running = [], []
-    for rank in range(trainers):
-        outs.append(directory / f"{job}-{rank}.json")
-        running.append(subprocess.Popen(
-            [sys.executable, os.path.join(os.path.dirname(__file__), "trainer.py"), cluster.address, str(pipeline), str(outs[-1]),
-             "--job", job, "--field", field, "--rank", str(rank), "--world", str(trainers), "--epochs", str(epochs),
-             "--sharding", sharding, "--sleep", str(sleep)], stderr=subprocess.PIPE, text=True))
-    try:
-        if during:
-            during()
-        for process in running:
-            _, err = process.communicate(timeout=120 * processes.SLOW)
-            assert process.returncode == 0, err + "\n" + cluster.logs()
-    finally:
-        for process in running:
-            process.kill()
-    per_rank = [json.loads(out.read_text()) for out in outs]
-    return [[d for rank in per_rank for d in rank[e]] for e in range(epochs)]
-
-
-def assert_each_once(got, expected, times=1):
-    want = collections.Counter({d: n * times for d, n in collections.Counter(expected).items()})
-    have = collections.Counter(got)
-    missing, extra = want - have, have - want
-    assert not missing and not extra, f"{sum(missing.values())} missing, {sum(extra.values())} too many of {len(expected)}"
 
 
 def steps_for(sharding, batch=16):
