@@ -10,7 +10,8 @@ import pytest
 import datasets
 import processes
 from processes import Cluster, Role
-from test_delivery import assert_each_once, steps_for, train
+from test_delivery import steps_for
+from trainers import assert_each_once, train
 
 # So many events make a snapshot: restarts meet both.
 SMALL = ("--journal.snapshot-after", "1MiB")
