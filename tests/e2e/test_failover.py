@@ -220,7 +220,8 @@ def test_etcd_is_away_for_less_and_for_more_than_a_lease(lines, tmp_path):
             assert done.returncode == 1 and "not the leader" in done.stderr, done.stderr
             for dispatcher in cluster.dispatchers:  # a restart of its process would help nobody
                 assert dispatcher.health()[0] == 200
-                assert fetch(dispatcher.metrics, "/readyz")[0] == 503
+                # A follower believes in its leader until the lease that it saw has run out.
+                processes.wait_for(lambda: fetch(dispatcher.metrics, "/readyz")[0] == 503, 2 * LEASE, "a dispatcher without a leader to be unready")
             cluster.etcd.start()
             cluster.leader(seconds=LEASE + TAKEOVER + 10)
             cluster.wait_for_records(before)
