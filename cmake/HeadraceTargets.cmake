@@ -3,7 +3,7 @@ include(GoogleTest)
 
 # Under ThreadSanitizer every binary links this: it tells TSan what Debian's uninstrumented Abseil orders.
 if(HEADRACE_SANITIZE MATCHES "thread")
-  add_library(hr_tsan OBJECT ${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan_absl_sync.cc)
+  add_library(hr_tsan OBJECT ${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan_absl_sync.cc ${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan_grpc_queue.cc)
   set_target_properties(hr_tsan PROPERTIES POSITION_INDEPENDENT_CODE ON)  # the Python module links it too
   target_link_libraries(hr_tsan PUBLIC absl::synchronization ${CMAKE_DL_LIBS})
 endif()
