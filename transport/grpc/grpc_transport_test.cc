@@ -39,7 +39,7 @@ class GrpcTransportTest : public ::testing::Test {
     return receiver;
   }
   bool Until(const std::function<bool()>& done) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(90);
+    const absl::Time deadline = absl::Now() + absl::Seconds(300);
     size_t seen = 0;
     while (!recording_.Look(done) && absl::Now() < deadline) seen = recording_.AwaitChange(seen);
     return recording_.Look(done);

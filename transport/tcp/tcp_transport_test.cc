@@ -102,7 +102,7 @@ class TcpTransportTest : public ::testing::Test {
     frames_ = connector_->Open(address, open, uint64_t{1} << 40, receiver_);
   }
   bool Until(const std::function<bool()>& done) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(90);
+    const absl::Time deadline = absl::Now() + absl::Seconds(300);
     size_t seen = 0;
     while (!recording_.Look(done) && absl::Now() < deadline) seen = recording_.AwaitChange(seen);
     return recording_.Look(done);
