@@ -44,8 +44,10 @@ std::byte* Arena::AllocatePacked(size_t bytes, size_t alignment) {
   const auto misaligned = reinterpret_cast<uintptr_t>(next_) & (alignment - 1);
   const size_t pad = misaligned == 0 ? 0 : alignment - misaligned;
   if (next_ == nullptr || bytes + pad > left_) {
-    // The next chunk is as big as all so far, within bounds: few chunks for big blocks, little waste for small ones.
-    const size_t size = std::max(RoundUp(bytes, kAlignment), std::clamp(bytes_, kChunk / 16, kOwnChunk * 4));
+    // The next chunk is as big as all so far, within bounds: few chunks for big blocks, little
+    // waste for small ones.
+    const size_t size =
+        std::max(RoundUp(bytes, kAlignment), std::clamp(bytes_, kChunk / 16, kOwnChunk * 4));
     chunks_.emplace_back(NewChunk(size));
     bytes_ += size;
     next_ = chunks_.back().get();

@@ -10,7 +10,8 @@
 
 namespace headrace {
 
-// Not thread-safe: one thread works on a block at a time. Shared ownership (ArenaPtr) is how a row outlives its block.
+// Not thread-safe: one thread works on a block at a time. Shared ownership (ArenaPtr) is how a row
+// outlives its block.
 class Arena {
  public:
   static constexpr size_t kAlignment = 64;
@@ -21,12 +22,14 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `bytes` uninitialised, 64-byte aligned bytes that live as long as the arena. Never null (0 gives a valid pointer).
-  // Small requests come from a chunk; big ones (> 256 KiB) get one of their own.
+  // `bytes` uninitialised, 64-byte aligned bytes that live as long as the arena. Never null (0
+  // gives a valid pointer). Small requests come from a chunk; big ones (> 256 KiB) get one of their
+  // own.
   std::byte* Allocate(size_t bytes);
   // As Allocate, packed to `alignment` (a power of two <= 64): for many small values.
   std::byte* AllocatePacked(size_t bytes, size_t alignment);
-  // Keeps `owner` alive as long as the arena: bytes read into, or borrowed from, somewhere else. `bytes` is accounted.
+  // Keeps `owner` alive as long as the arena: bytes read into, or borrowed from, somewhere else.
+  // `bytes` is accounted.
   void Adopt(std::shared_ptr<const void> owner, size_t bytes);
   // Bytes held, adopted ones included: what queues and budgets count.
   size_t bytes() const { return bytes_; }

@@ -86,7 +86,8 @@ class Block {
   // A record that never became a row (a damaged one in the file).
   void FailRecord(const Run& record, absl::Status status);
   bool live(size_t row) const { return ends_.empty() || ends_[row] == RowEnd::kLive; }
-  // Drops marked rows; their runs move to settled() or dropped(). Steps see blocks that hold live rows only.
+  // Drops marked rows; their runs move to settled() or dropped(). Steps see blocks that hold live
+  // rows only.
   void Compact();
 
   // Runs that ended here without output, so far. Travels with the block until the worker reports

@@ -1,4 +1,5 @@
-// Where an element came from: the identity that exactly-once delivery counts (docs/design/002-identity.md).
+// Where an element came from: the identity that exactly-once delivery counts
+// (docs/design/002-identity.md).
 #pragma once
 
 #include <compare>

@@ -1,4 +1,5 @@
-// Shapes: of a tensor (all dims known) and of a field in a schema (a dim may be -1, the rank may be unknown).
+// Shapes: of a tensor (all dims known) and of a field in a schema (a dim may be -1, the rank may be
+// unknown).
 #pragma once
 
 #include <array>
@@ -50,7 +51,8 @@ class Shape {
   }
   // True when a tensor of shape `actual` may stand where this schema shape is asked.
   bool Admits(const Shape& actual) const;
-  // This shape with `dim` in front ([3,4] -> [dim,3,4]); unknown rank stays unknown. Rank must be < kMaxRank.
+  // This shape with `dim` in front ([3,4] -> [dim,3,4]); unknown rank stays unknown. Rank must be <
+  // kMaxRank.
   Shape WithFront(int64_t dim) const;
   // "[224, 224, 3]", "[?, 3]", "[...]" for unknown rank.
   std::string ToString() const;

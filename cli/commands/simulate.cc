@@ -26,10 +26,14 @@ nlohmann::json OrNull(const std::optional<T>& value) {
 nlohmann::json RowJson(const ReportRow& row) {
   nlohmann::json baseline;
   if (row.baseline) baseline = {{"name", row.baseline->name}, {"value", row.baseline->value}};
-  return {{"suite", row.suite},           {"name", row.name},
-          {"value", row.value},           {"unit", row.unit},
-          {"baseline", baseline},         {"ratio", OrNull(row.ratio)},
-          {"target", OrNull(row.target)}, {"pass", OrNull(row.pass)},
+  return {{"suite", row.suite},
+          {"name", row.name},
+          {"value", row.value},
+          {"unit", row.unit},
+          {"baseline", baseline},
+          {"ratio", OrNull(row.ratio)},
+          {"target", OrNull(row.target)},
+          {"pass", OrNull(row.pass)},
           {"note", row.note}};
 }
 

@@ -29,8 +29,8 @@ void AwaitTrue(const std::function<bool()>& condition) {
 
 class SourceStageTest : public ::testing::Test {
  protected:
-  std::shared_ptr<SourceStage> Make(CountingFormat::Options format,
-                                    uint64_t read_bytes = 10 << 20, IoPool* io = nullptr) {
+  std::shared_ptr<SourceStage> Make(CountingFormat::Options format, uint64_t read_bytes = 10 << 20,
+                                    IoPool* io = nullptr) {
     format.pad_bytes = 1000;
     SourceStage::Deps deps;
     deps.io = io != nullptr ? io : &io_;

@@ -19,7 +19,8 @@ class Select final : public StatelessOp {
     Schema out;
     for (const std::string& name : params_.fields) {
       HR_ASSIGN_OR_RETURN(const size_t at, input.Require(name));
-      if (out.Find(name) != Schema::kNone) return InvalidArgument("field '{}' is selected twice", name);
+      if (out.Find(name) != Schema::kNone)
+        return InvalidArgument("field '{}' is selected twice", name);
       from_.push_back(at);
       out.Add(input[at]);
     }
@@ -45,7 +46,8 @@ void Register_select(OpRegistry& registry) {
   ParamSet<SelectParams> params;
   params.Required("fields", &SelectParams::fields, "names of the fields to keep");
   registry
-      .Add<SelectParams>("select", "Keep only the named fields, in the given order.", std::move(params),
+      .Add<SelectParams>("select", "Keep only the named fields, in the given order.",
+                         std::move(params),
                          [](SelectParams p) -> absl::StatusOr<std::unique_ptr<Op>> {
                            return std::make_unique<Select>(std::move(p));
                          })
