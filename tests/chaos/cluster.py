@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 
+import caches
 import network
+import plan as plans
 import processes
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -110,11 +112,14 @@ class Cluster:
         self.directory, self.plan, self.workload, self.pace = directory, plan, workload, pace
         self.functions = functions
         self.network = network.Network() if plan.namespaces else None
+        self.disk = None  # of the caches
         self.workers, self.trainers, self.worker_starts, self.restores = {}, {}, 0, 0
-        self.dispatchers, self.addresses, self.etcd = {}, {}, None
+        self.dispatchers, self.addresses, self.metrics, self.etcd = {}, {}, {}, None
         self.stopped = set()  # processes under SIGSTOP
         self.outages = []     # [rank or None for all, begin, end]: when the dispatcher may not have heard of trainers
         try:
+            if plans.on_disk(plan.cache):
+                self.disk = caches.Disk(directory / "cache", small=plan.cache == "full")
             if self.network:
                 for name in [*(["etcd"] if plan.dispatchers > 1 else []), *(f"dispatcher{i}" for i in range(plan.dispatchers)),
                              *(f"worker{i}" for i in range(plan.workers)), *(f"trainer{i}" for i in range(plan.trainers))]:
@@ -141,8 +146,8 @@ class Cluster:
     def host(self, name):
         return self.network.address(name) if self.network else "127.0.0.1"
 
-    def _role(self, host, name, *args):
-        return processes.Role(self.directory, name, *args, prefix=self.prefix(host))
+    def _role(self, host, name, *args, env=None):
+        return processes.Role(self.directory, name, *args, prefix=self.prefix(host), env=env)
 
     def start_dispatcher(self, i):
         """The first one, or another over the same journal at the same address."""
@@ -157,10 +162,17 @@ class Cluster:
 
     def start_worker(self, i):
         self.worker_starts += 1
+        env, metrics = None, []
+        if self.plan.cache != "none":
+            self.metrics[i] = f"{self.host(f'worker{i}')}:{9464 if self.network else _free_ports()[0]}"
+            metrics = ["--metrics-listen", self.metrics[i]]
+        if self.plan.cache_crash and self.worker_starts == 1:
+            env = {"HEADRACE_FAULTS": f"cache.segment.commit@{self.plan.cache_crash}*1=crash"}
         functions = ["--udf", "import", "--udf-python", sys.executable, "--udf-path", str(HERE)] if self.functions else []
         self.workers[i] = self._role(f"worker{i}", f"worker{i}-{self.worker_starts}", "worker", "--dispatcher", self.address, "--listen",
                                      f"{self.host(f'worker{i}')}:0", "--transports", self.plan.transports, "--compute-threads", "1",
-                                     "--connect-timeout", "60s", *functions)
+                                     "--connect-timeout", "60s", *functions, *metrics, *caches.arguments(self.plan.cache, self.disk),
+                                     env=env)
 
     def restore_trainers(self):
         """All trainers are killed, and go on from the latest checkpoints of one epoch that each of them has; ordered: of one batch."""
@@ -193,6 +205,12 @@ class Cluster:
     def delivered(self):
         """Batches that trainers wrote down so far."""
         return sum(log.read_bytes().count(b"\n") for trainer in self.trainers.values() for log in trainer.logs)
+
+    def cache_hits(self):
+        """Of the workers that are left."""
+        for process in list(self.stopped):
+            self.go_on(process)
+        return sum(caches.hits(self.workers[i], address, self.prefix(f"worker{i}")) for i, address in self.metrics.items())
 
     def stop(self, process):
         if process.poll() is None:
@@ -229,6 +247,8 @@ class Cluster:
             process.wait()
         if self.network:
             self.network.close()
+        if self.disk:
+            self.disk.close()
 
     def __enter__(self):
         return self

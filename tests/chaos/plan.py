@@ -30,6 +30,8 @@ class Plan:
     dispatchers: int = 1  # more: over one etcd
     namespaces: bool = False
     transports: str = "grpc"
+    cache: str = "none"    # where workers keep rows: memory, disk, both, full (a disk that is too small)
+    cache_crash: int = 0   # the first worker is killed within its so-manieth commit of a segment
     seconds: float = 2.0  # that the trainers' work takes undisturbed, about
     faults: list = dataclasses.field(default_factory=list)
 
@@ -37,7 +39,11 @@ class Plan:
         kind = "deterministic" if self.ordering == "deterministic" else self.visitation
         return (f"seed {self.seed}: {self.dispatchers} dispatchers, {self.workers} workers, {self.trainers} trainers, {self.epochs} epochs, "
                 f"{self.sharding}, {kind}, on_client_loss {self.on_client_loss}, {'namespaces, ' if self.namespaces else ''}"
-                f"{self.transports}; " + "; ".join(map(str, self.faults)))
+                f"{self.transports}, {self.cached()}; " + "; ".join(map(str, self.faults)))
+
+
+    def cached(self):
+        return f"cache {self.cache}" + (f" with a crash in commit {self.cache_crash}" if self.cache_crash else "")
 
 
 @dataclasses.dataclass
@@ -45,12 +51,14 @@ class Machine:
     """What this one allows."""
     namespaces: bool  # networks that can be cut
     etcd: bool
+    mounts: bool = False  # file systems that are small
 
 
 WORKER = ["kill_worker", "kill_worker", "stop_worker", "stop_worker", "end_worker"]
 DISPATCHER = ["stop_dispatcher", "kill_dispatcher", "kill_dispatcher"]
 NETWORK = ["cut_worker_dispatcher", "cut_worker_trainer", "cut_worker", "cut_trainer_dispatcher", "cut_trainer", "reset_stream",
            "reset_dispatcher"]
+CACHE = ["damage_cache", "damage_cache", "kill_worker"]  # where there is one on disk
 SEVERAL = ["cut_dispatcher_etcd", "cut_dispatcher_etcd", "cut_dispatcher", "kill_etcd"]  # where there are several dispatchers
 
 
@@ -64,6 +72,17 @@ def kinds_of(on_client_loss, ordering, dispatchers, cut):
     if dispatchers > 1:
         kinds += DISPATCHER + [kind for kind in SEVERAL if cut or not kind.startswith("cut")]
     return kinds
+
+
+def on_disk(cache):
+    return cache in ("disk", "both", "full")
+
+
+def cache_faults(rng, seconds, cache):
+    """Beside the others, spread over the epochs that read it."""
+    faults = [Fault(rng.uniform(seconds / 3, seconds), rng.choice(CACHE), rng.randrange(6), rng.randrange(1, 1000), rng.uniform(0.2, 1.0))
+              for _ in range(rng.randint(1, 4))]
+    return faults if on_disk(cache) else []
 
 
 def draw(seed, workloads, machine, **fixed):
@@ -96,6 +115,13 @@ def draw(seed, workloads, machine, **fixed):
         sharding = "dynamic"
     if ordering == "deterministic" and workloads[workload].batch % trainers != 0:
         trainers = 1
+    cache = choose("cache", "none", "none", "none", "memory", "disk", "both", "full")
+    if cache == "full" and not machine.mounts:
+        cache = "disk"
+    crash = rng.choice([0, 0, 1, 5, 20])
+    faults = sorted(faults + cache_faults(rng, seconds, cache), key=lambda fault: fault.at)
+    if cache != "none":
+        epochs = 3  # so that it is read
     return Plan(seed=seed, workload=workload, workers=workers, trainers=trainers, epochs=epochs, sharding=sharding, visitation=visitation,
                 on_client_loss=on_client_loss, ordering=ordering, dispatchers=dispatchers, namespaces=cut, transports=transports,
-                seconds=seconds, faults=faults)
+                cache=cache, cache_crash=crash if on_disk(cache) else 0, seconds=seconds, faults=faults)

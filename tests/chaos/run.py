@@ -17,6 +17,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import accounts  # noqa: E402
+import caches  # noqa: E402
 import network  # noqa: E402
 import plan as plans  # noqa: E402
 import processes  # noqa: E402
@@ -59,6 +60,8 @@ def inject(cluster, fault, timers):
     if fault.kind == "kill_worker":
         worker.kill()
         later(fault.lasts / 3, restart)
+    elif fault.kind == "damage_cache":
+        cluster.disk.damage(fault.other)
     elif fault.kind == "end_worker":
         cluster.go_on(worker.process)
         worker.process.terminate()
@@ -154,9 +157,12 @@ class Bench:
         else:
             self.workloads += workloads.shared(data, directory / "shared")
         self.why_no_cuts = network.permitted()
-        self.machine = plans.Machine(namespaces=not self.why_no_cuts, etcd=ETCD.exists())
+        why_no_mounts = caches.permitted()
+        self.machine = plans.Machine(namespaces=not self.why_no_cuts, etcd=ETCD.exists(), mounts=not why_no_mounts)
         if self.why_no_cuts:
             print(f"chaos: NO PARTITIONS: network namespaces cannot be made here ({self.why_no_cuts})", flush=True)
+        if why_no_mounts:
+            print(f"chaos: NO FULL DISKS: no file system can be mounted here ({why_no_mounts})", flush=True)
         if not self.machine.etcd:
             print(f"chaos: NO RUNS OF SEVERAL DISPATCHERS: {ETCD} is missing (apt-get install etcd-server)", flush=True)
         self._lock = threading.Lock()
@@ -168,7 +174,7 @@ class Bench:
     def sequence(self, number):
         with self._lock:
             if number not in self._sequences:
-                plan = plans.Plan(seed=0, workload=number, workers=1, trainers=1, epochs=2, ordering="deterministic", seconds=0)
+                plan = plans.Plan(seed=0, workload=number, workers=1, trainers=1, epochs=3, ordering="deterministic", seconds=0)
                 directory = self.directory / f"calm{number}"
                 with self._cluster(plan, directory) as cluster:
                     carry_out(cluster)
@@ -180,18 +186,19 @@ class Bench:
         workload = self.workloads[plan.workload]
         directory.mkdir(parents=True, exist_ok=True)
         batches = max(1, workload.records // workload.batch)
-        return Cluster(directory, plan, workload.write(directory), workload.functions,
+        return Cluster(directory, plan, workload.write(directory, cached=plan.cache != "none"), workload.functions,
                        pace=plan.seconds * plan.trainers / batches / plan.epochs)
 
     def carry_out(self, plan, directory):
-        """One run: seconds, missing, doubled; Failure names what was wrong."""
+        """One run: seconds, missing, doubled, hits of the caches; Failure names what was wrong."""
         wanted = self.sequence(plan.workload) if plan.ordering == "deterministic" else None
         with self._cluster(plan, directory) as cluster:
             seconds = carry_out(cluster)
             if wanted is not None:
                 accounts.check_sequence(cluster, wanted)
             missing, doubled = accounts.check(cluster, self.workloads[plan.workload])
-        return seconds, missing, doubled
+            hits = cluster.cache_hits()
+        return seconds, missing, doubled, hits
 
 
 def level_of(plan):
@@ -220,9 +227,10 @@ def main():
         name = bench.workloads[plan.workload].name
         found = collections.Counter(runs=1)
         try:
-            seconds, missing, doubled = bench.carry_out(plan, directory)
-            line = f"ok {seconds:5.1f}s {name}: missing {missing} doubled {doubled}; {plan}"
-            found.update(ok=1, missing=missing, doubled=doubled, runs_that_miss=missing > 0, runs_that_double=doubled > 0)
+            seconds, missing, doubled, hits = bench.carry_out(plan, directory)
+            line = f"ok {seconds:5.1f}s {name}: missing {missing} doubled {doubled}, {hits} splits from caches; {plan}"
+            found.update(ok=1, missing=missing, doubled=doubled, cached=plan.cache != "none", hits=hits,
+                         runs_that_miss=missing > 0, runs_that_double=doubled > 0)
             shutil.rmtree(directory)
         except Exception as error:  # the next seeds are worth knowing
             what = str(error) if isinstance(error, Failure) else "".join(traceback.format_exception(error))
@@ -238,7 +246,8 @@ def main():
         list(pool.map(run, range(args.seed, args.seed + args.runs)))
     for level, total in sorted(totals.items()):
         print(f"{level}: {total['ok']} of {total['runs']} ok; missing {total['missing']} in {total['runs_that_miss']} runs, "
-              f"doubled {total['doubled']} in {total['runs_that_double']}", flush=True)
+              f"doubled {total['doubled']} in {total['runs_that_double']}; {total['cached']} with caches, "
+              f"{total['hits']} splits from them", flush=True)
     print(f"{counts['ok']} of {args.runs} runs ok", flush=True)
     if counts["ok"] == args.runs:
         shutil.rmtree(root)

@@ -14,8 +14,8 @@ def bench(tmp_path_factory):
 
 
 def carry_out(bench, plan, directory):
-    seconds, missing, doubled = bench.carry_out(plan, directory)
-    print(f"{bench.workloads[plan.workload].name} in {seconds:.1f}s, missing {missing}, doubled {doubled}; {plan}")
+    seconds, missing, doubled, hits = bench.carry_out(plan, directory)
+    print(f"{bench.workloads[plan.workload].name} in {seconds:.1f}s, missing {missing}, doubled {doubled}, {hits} splits from caches; {plan}")
     return missing, doubled
 
 
@@ -39,6 +39,23 @@ def test_several_dispatchers_over_etcd_lose_and_double_nothing(bench, tmp_path, 
 @pytest.mark.parametrize("visitation,seed", [("at_least_once", 101), ("at_most_once", 102)])
 def test_other_levels_keep_what_they_promise(bench, tmp_path, visitation, seed):
     carry_out(bench, bench.draw(seed, visitation=visitation, ordering="free", dispatchers=1), tmp_path / "run")
+
+
+@pytest.mark.parametrize("cache,workload,seed", [("memory", 1, 401), ("disk", 3, 402), ("both", 4, 403), ("full", 0, 404)])
+def test_caches_neither_lose_nor_double_a_record(bench, tmp_path, cache, workload, seed):
+    plan = bench.draw(seed, visitation="exactly_once", ordering="free", dispatchers=1, cache=cache, workload=workload)
+    carry_out(bench, plan, tmp_path / "run")
+
+
+def test_epochs_read_from_caches_that_are_damaged_and_whose_workers_are_killed(bench, tmp_path):
+    """A worker dies within a commit, another while its rows are read, and segments are damaged under those that run."""
+    faults = sorted([Fault(at=0.6, kind="kill_worker", who=1, lasts=0.3), Fault(at=1.9, kind="kill_worker", who=1, lasts=0.3),
+                     *(Fault(at=1.0 + 0.2 * i, kind="damage_cache", other=i) for i in range(10))], key=lambda fault: fault.at)
+    plan = Plan(seed=0, workload=1, workers=2, trainers=1, epochs=4, visitation="exactly_once", cache="disk", cache_crash=5, seconds=4.0,
+                faults=faults)
+    seconds, missing, doubled, hits = bench.carry_out(plan, tmp_path / "run")
+    assert (missing, doubled) == (0, 0)
+    assert hits > 0
 
 
 def workers_die(visitation):

@@ -3,7 +3,9 @@ must come out, found by other means than Headrace's."""
 import collections
 import hashlib
 import json
+import os
 import pathlib
+import time
 
 import numpy as np
 
@@ -35,10 +37,16 @@ class Workload:
         self.records = sum(self.expected.values())
         self.batch = next(iter(steps[-1].values()))["size"]
 
-    def write(self, directory):
+    def cached_steps(self):
+        """With a cache behind what looks at one record at a time."""
+        at = next(i for i, step in enumerate(self.steps) if next(iter(step)) not in ("json_fields", "filter", "select"))
+        return [*self.steps[:at], {"cache": {}}, *self.steps[at:]]
+
+    def write(self, directory, cached=False):
         """Its pipeline and its fields, for trainers; the path."""
         pipeline = directory / f"{self.name}.yaml"
-        pipeline.write_text(json.dumps({"name": self.name, "source": self.source, "steps": self.steps}))
+        steps = self.cached_steps() if cached else self.steps
+        pipeline.write_text(json.dumps({"name": self.name, "source": self.source, "steps": steps}))
         path = directory / f"{self.name}.json"
         path.write_text(json.dumps({"pipeline": str(pipeline), "fields": self.fields}))
         return path
@@ -53,6 +61,8 @@ def _lines(directory, files=8, lines=250):
             for i in range(count):
                 ids.append(f * 100000 + i)
                 out.write(json.dumps({"id": ids[-1], "text": f"line {i} of file {f} " + "x" * (i % 53)}) + "\n")
+        then = time.time() - 3600  # caches do not keep what was just written
+        os.utime(directory / f"lines-{f}.jsonl", (then, then))
     return ids
 
 
