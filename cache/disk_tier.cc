@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<DiskTier::FolderLock>> DiskTier::LockFolder(
 
 class DiskSplit final : public CachedSplit {
  public:
-  DiskSplit(std::shared_ptr<SegmentShelf> shelf, std::shared_ptr<Segment> segment,
+  DiskSplit(std::shared_ptr<SegmentShelf> shelf, std::shared_ptr<KeptSegment> segment,
             OpenedSegment opened)
       : shelf_(std::move(shelf)), segment_(std::move(segment)), reader_(std::move(opened)) {}
 
@@ -75,7 +75,8 @@ class DiskSplit final : public CachedSplit {
 
  private:
   const std::shared_ptr<SegmentShelf> shelf_;
-  const std::shared_ptr<Segment> segment_;  // first to come, last to go: the file after its reader
+  const std::shared_ptr<KeptSegment>
+      segment_;  // first to come, last to go: the file after its reader
   SegmentReader reader_;
 };
 
@@ -150,7 +151,7 @@ DiskTier::DiskTier(Options options, std::shared_ptr<FolderLock> lock,
       writer_({.name = "hr-cache", .threads = 1, .max_queued = kMostQueued}) {}
 
 std::unique_ptr<CachedSplit> DiskTier::Find(const CacheKey& key) {
-  std::shared_ptr<Segment> segment = shelf_->Find(key);
+  std::shared_ptr<KeptSegment> segment = shelf_->Find(key);
   if (segment == nullptr) return nullptr;
   absl::StatusOr<OpenedSegment> opened = OpenSegment(segment->path, key, shelf_->direct());
   if (!opened.ok()) {

@@ -22,7 +22,7 @@ constexpr uint64_t kLeastFreeInodes = 64;
 
 }  // namespace
 
-Segment::~Segment() {
+KeptSegment::~KeptSegment() {
   if (doomed) ::unlink(path.c_str());
 }
 
@@ -98,8 +98,8 @@ absl::Status SegmentShelf::RecoverOne(const Found& found) {
   }
   std::vector<Reservation> claims;
   claims.push_back(*std::move(claim));
-  segments_.Put(std::make_shared<Segment>(found.key, found.path, bytes, opened->index.records,
-                                          budget_, std::move(claims)));
+  segments_.Put(std::make_shared<KeptSegment>(found.key, found.path, bytes, opened->index.records,
+                                              budget_, std::move(claims)));
   segment_bytes_ += bytes;
   return absl::OkStatus();
 }
@@ -111,7 +111,7 @@ bool SegmentShelf::Claim(uint64_t bytes, std::vector<Reservation>& claims) {
       claims.push_back(*std::move(claim));
       return true;
     }
-    std::shared_ptr<Segment> victim;
+    std::shared_ptr<KeptSegment> victim;
     {
       absl::MutexLock lock(&mutex_);
       victim = segments_.TakeVictim(*prefixes_);
@@ -123,8 +123,8 @@ bool SegmentShelf::Claim(uint64_t bytes, std::vector<Reservation>& claims) {
   }
 }
 
-std::shared_ptr<Segment> SegmentShelf::Find(const CacheKey& key) {
-  std::shared_ptr<Segment> segment;
+std::shared_ptr<KeptSegment> SegmentShelf::Find(const CacheKey& key) {
+  std::shared_ptr<KeptSegment> segment;
   {
     absl::MutexLock lock(&mutex_);
     segment = segments_.Use(key);
@@ -139,8 +139,8 @@ bool SegmentShelf::Holds(const CacheKey& key) const {
   return segments_.Holds(key);
 }
 
-void SegmentShelf::Add(std::shared_ptr<Segment> segment) {
-  std::shared_ptr<Segment> old;  // its file goes after the lock
+void SegmentShelf::Add(std::shared_ptr<KeptSegment> segment) {
+  std::shared_ptr<KeptSegment> old;  // its file goes after the lock
   absl::MutexLock lock(&mutex_);
   segment_bytes_ += segment->bytes;
   old = segments_.Put(std::move(segment));
@@ -150,8 +150,8 @@ void SegmentShelf::Add(std::shared_ptr<Segment> segment) {
   counters_.Dropped(CacheDrop::kStale);
 }
 
-void SegmentShelf::Drop(const Segment& segment, CacheDrop reason) {
-  std::shared_ptr<Segment> gone;  // goes after the lock
+void SegmentShelf::Drop(const KeptSegment& segment, CacheDrop reason) {
+  std::shared_ptr<KeptSegment> gone;  // goes after the lock
   absl::MutexLock lock(&mutex_);
   gone = segments_.Take(segment.key, &segment);
   if (gone == nullptr) return;

@@ -20,18 +20,18 @@ namespace headrace {
 
 // One committed segment. Its bytes count until the last one who has it lets go: a file that is
 // still read keeps its blocks after its name is gone.
-struct Segment {
-  Segment(CacheKey k, std::string p, uint64_t b, uint64_t r, std::shared_ptr<MemoryBudget> m,
-          std::vector<Reservation> c)
+struct KeptSegment {
+  KeptSegment(CacheKey k, std::string p, uint64_t b, uint64_t r, std::shared_ptr<MemoryBudget> m,
+              std::vector<Reservation> c)
       : key(std::move(k)),
         path(std::move(p)),
         bytes(b),
         records(r),
         budget(std::move(m)),
         claims(std::move(c)) {}
-  ~Segment();  // removes the file if it is doomed, then gives its bytes back
-  Segment(const Segment&) = delete;
-  Segment& operator=(const Segment&) = delete;
+  ~KeptSegment();  // removes the file if it is doomed, then gives its bytes back
+  KeptSegment(const KeptSegment&) = delete;
+  KeptSegment& operator=(const KeptSegment&) = delete;
 
   const CacheKey key;
   const std::string path;
@@ -57,11 +57,11 @@ class SegmentShelf {
   // `bytes` more for `claims`, evicting for them. False: there is no room.
   bool Claim(uint64_t bytes, std::vector<Reservation>& claims);
   // Null when there is none in this version; another version is dropped.
-  std::shared_ptr<Segment> Find(const CacheKey& key);
+  std::shared_ptr<KeptSegment> Find(const CacheKey& key);
   bool Holds(const CacheKey& key) const;
-  void Add(std::shared_ptr<Segment> segment);
+  void Add(std::shared_ptr<KeptSegment> segment);
   // Out of the table, if it is still there; its file goes when its last reader lets go.
-  void Drop(const Segment& segment, CacheDrop reason);
+  void Drop(const KeptSegment& segment, CacheDrop reason);
 
   // Whether a split of middling size has a chance now.
   absl::Status MayBegin() const;
@@ -88,7 +88,7 @@ class SegmentShelf {
   std::atomic<uint64_t> serial_{0};
   std::atomic<uint64_t> pending_bytes_{0};  // handed to the writer, not yet written
   mutable absl::Mutex mutex_;
-  EntryTable<Segment> segments_ ABSL_GUARDED_BY(mutex_);
+  EntryTable<KeptSegment> segments_ ABSL_GUARDED_BY(mutex_);
   uint64_t segment_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration full_until_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };

@@ -148,8 +148,8 @@ void SegmentWriter::Finish() {
   file_.reset();
   TierCounters::Add(shelf_->counters().fills);
   TierCounters::Add(shelf_->counters().filled_bytes, offset_);
-  shelf_->Add(std::make_shared<Segment>(key_, path_, offset_, index_.records, shelf_->budget(),
-                                        std::move(claims_)));
+  shelf_->Add(std::make_shared<KeptSegment>(key_, path_, offset_, index_.records, shelf_->budget(),
+                                            std::move(claims_)));
   lease_.reset();
 }
 

@@ -79,7 +79,7 @@ class LoaderTest : public ::testing::Test {
   }
 
   Recording recording_;
-  TestWorker worker_{recording_};
+  TestSender worker_{recording_};
   FakeFrameNetwork network_{{.max_frame_bytes = 10 << 20}};
   ScriptedDispatcher dispatcher_;
   StreamOptions stream_options_;

@@ -24,7 +24,7 @@ TEST(KillTestWorker, ServesUntilItIsKilled) {
   const char* fd = std::getenv(kAddressFile);
   if (fd == nullptr) GTEST_SKIP() << "run by KillTest in a process of its own";
   Recording recording;
-  TestWorker worker(recording);
+  TestSender worker(recording);
   for (int i = 0; i < 100; ++i) worker.Push(1, MarkedFrame(1, 100000));
   TransportRegistry drivers;
   RegisterAll_transports(drivers);

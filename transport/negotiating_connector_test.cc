@@ -75,7 +75,7 @@ class NegotiatingConnectorTest : public ::testing::Test {
   }
 
   Recording recording_;
-  TestWorker worker_{recording_};
+  TestSender worker_{recording_};
   FakeFrameNetwork network_;
   std::vector<std::string> opened_;
   FakeClock clock_;

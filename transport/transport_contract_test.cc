@@ -153,7 +153,7 @@ class TransportContract : public ::testing::TestWithParam<DriverParam> {
   }
 
   Recording recording_;
-  TestWorker worker_{recording_};
+  TestSender worker_{recording_};
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<FrameServer> server_;
   std::unique_ptr<FrameConnector> connector_;

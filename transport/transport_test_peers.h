@@ -70,9 +70,9 @@ inline Frame FrameOverTwoGibibytes() {
 }
 
 // Sends the frames of its queue to the stream of each task as they may go.
-class TestWorker final : public StreamHandler {
+class TestSender final : public StreamHandler {
  public:
-  explicit TestWorker(Recording& recording) : recording_(recording) {}
+  explicit TestSender(Recording& recording) : recording_(recording) {}
 
   // What a stream of `task` will be given. Call before the stream opens, or Push later.
   void Push(uint64_t task, Frame frame) {

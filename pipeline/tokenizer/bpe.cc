@@ -21,7 +21,7 @@ void BpeSegmenter::Propose(const Vocabulary& vocabulary, std::string_view text, 
 }
 
 void BpeSegmenter::Emit(const Vocabulary& vocabulary, std::string_view piece,
-                        std::vector<Segment>& out) const {
+                        std::vector<TextPiece>& out) const {
   const int32_t id = vocabulary.in_text.Find(piece);
   if (id == PieceTrie::kNone) {
     out.push_back({vocabulary.model.unk, static_cast<uint32_t>(piece.size()), 0});
@@ -39,7 +39,7 @@ void BpeSegmenter::Emit(const Vocabulary& vocabulary, std::string_view piece,
 }
 
 void BpeSegmenter::Run(const Vocabulary& vocabulary, std::string_view text,
-                       std::vector<Segment>& out) {
+                       std::vector<TextPiece>& out) {
   symbols_.clear();
   heap_.clear();
   joins_.clear();

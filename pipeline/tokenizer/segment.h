@@ -12,7 +12,7 @@ namespace headrace {
 
 // A piece of a text: its id (the unknown piece's where there is none), its bytes, and what it adds
 // to a unigram cut's score.
-struct Segment {
+struct TextPiece {
   int32_t id;
   uint32_t bytes;
   float score;
@@ -39,7 +39,7 @@ class UnigramSegmenter {
   // Appends to `out`. `before`: the sum of what stands before this text. Returns by how much the
   // closest decision on the way was won.
   float Run(const Vocabulary& vocabulary, std::string_view text, float before,
-            std::vector<Segment>& out);
+            std::vector<TextPiece>& out);
 
  private:
   struct Best {  // the best way to a position
@@ -54,7 +54,7 @@ class UnigramSegmenter {
 // Joins neighbours, the pair with the best score first.
 class BpeSegmenter {
  public:
-  void Run(const Vocabulary& vocabulary, std::string_view text, std::vector<Segment>& out);
+  void Run(const Vocabulary& vocabulary, std::string_view text, std::vector<TextPiece>& out);
 
  private:
   struct Symbol {
@@ -72,7 +72,8 @@ class BpeSegmenter {
     }
   };
   void Propose(const Vocabulary& vocabulary, std::string_view text, int32_t left, int32_t right);
-  void Emit(const Vocabulary& vocabulary, std::string_view piece, std::vector<Segment>& out) const;
+  void Emit(const Vocabulary& vocabulary, std::string_view piece,
+            std::vector<TextPiece>& out) const;
 
   std::vector<Symbol> symbols_;
   std::vector<Pair> heap_;

@@ -80,11 +80,12 @@ WordCache::Word Tokenizer::Cut(std::string_view part, float before, Scratch& scr
   float lead = std::numeric_limits<float>::max();
   if (model.kind == SentenceModel::Kind::kUnigram) {
     lead = scratch.unigram_.Run(vocabulary_, part, before, scratch.segments_);
-    for (const Segment& segment : scratch.segments_) scratch.part_scores_.push_back(segment.score);
+    for (const TextPiece& segment : scratch.segments_)
+      scratch.part_scores_.push_back(segment.score);
   } else {
     scratch.bpe_.Run(vocabulary_, part, scratch.segments_);
   }
-  for (const Segment& segment : scratch.segments_) {
+  for (const TextPiece& segment : scratch.segments_) {
     if (segment.id == model.unk && model.byte_fallback) {
       for (const char c : part.substr(0, segment.bytes))
         ids.push_back(model.bytes[static_cast<uint8_t>(c)]);

@@ -29,7 +29,7 @@ class Tokenizer {
     std::vector<uint64_t> hashes_;  // of the words
     UnigramSegmenter unigram_;
     BpeSegmenter bpe_;
-    std::vector<Segment> segments_;
+    std::vector<TextPiece> segments_;
     std::vector<int32_t> part_ids_;
     std::vector<float> part_scores_;
     float sum_ = 0;              // of the scores of all pieces so far, but for

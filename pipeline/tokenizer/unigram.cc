@@ -14,7 +14,7 @@ constexpr float kUnknownPenalty = 10.0f;
 }  // namespace
 
 float UnigramSegmenter::Run(const Vocabulary& vocabulary, std::string_view text, float before,
-                            std::vector<Segment>& out) {
+                            std::vector<TextPiece>& out) {
   const SentenceModel& model = vocabulary.model;
   const float unknown = vocabulary.lowest - kUnknownPenalty;
   double closest = std::numeric_limits<float>::max();

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fails on an import against the arrows of docs/design/001-rooms.md, and on a file over its length.
+"""Fails on an import against the arrows of docs/design/001-rooms.md, on a file over its length, and on a type that is defined twice.
 
     check_arrows.py [--source DIR]    every violation in one line: FILE:LINE: what, and what to do
     check_arrows.py --self-test       plants violations in a tree of its own and looks for each
 
-A room may import rooms of lower levels, never one of its own level or above.
+A room may import rooms of lower levels, never one of its own level or above. Two types of one name in one namespace are undefined
+behaviour in a program that has both (the linker keeps one of their templates and inline functions), and no compiler sees it.
 """
 import argparse
 import os
@@ -61,6 +62,9 @@ CONFINED = {
 
 MAX_LINES = {".h": 250, ".cc": 500}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+NAMESPACE = re.compile(r"^(?:inline )?namespace\s*([\w:]*)\s*\{(?!.*\})")
+NAMESPACE_END = re.compile(r"^\}\s*//.*namespace")
+TYPE = re.compile(r"^(?:struct|class|enum class|union)\s+(?:\[\[\w+\]\]\s+|ABSL_\w+(?:\([^)]*\))?\s+)?(\w+)\b(?!::)[^;]*$")
 
 
 def level_of(levels, name):
@@ -140,6 +144,30 @@ def check_file(root, path):
     return problems
 
 
+def types_of(root, path):
+    """Line and name, with namespaces, of each type that the file defines for others to see."""
+    inside, specialized = [], False
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            if match := NAMESPACE.match(line):
+                inside.append(match.group(1) or "(anonymous)")
+            elif NAMESPACE_END.match(line) and inside:
+                inside.pop()
+            elif (match := TYPE.match(line)) and "(anonymous)" not in inside and not specialized:
+                yield number, "::".join(inside + [match.group(1)])
+            specialized = line.startswith("template <>") and not TYPE.match(line)
+
+
+def check_types(root, paths):
+    first, problems = {}, []
+    for path in paths:
+        for number, name in types_of(root, path):
+            other = first.setdefault(name, path)
+            if other != path:
+                problems.append(f"{path}:{number}: {name} is defined in {other} too: rename one, or put it into an anonymous namespace")
+    return problems
+
+
 def sources(root):
     """Every .h and .cc of every room, as paths from `root`."""
     for room in sorted(name for level in ROOMS for name in level):
@@ -153,13 +181,13 @@ def sources(root):
 
 
 def check(root):
-    checked, problems = 0, []
-    for path in sources(root):
-        checked += 1
+    paths, problems = list(sources(root)), []
+    for path in paths:
         problems += check_file(root, path)
-    if checked == 0:
+    problems += check_types(root, paths)
+    if not paths:
         problems.append(f"{root}: no sources found: is it the repository's root?")
-    return checked, problems
+    return len(paths), problems
 
 
 # What the self-test plants: file, content, and what must be said of it (None: nothing).
@@ -186,6 +214,10 @@ PLANTED = [
     ("element/long.h", "//\n" * 251, ":251: 251 lines; at most 250"),
     ("element/fits.h", "//\n" * 250, None),
     ("element/long.cc", "//\n" * 501, ":501: 501 lines; at most 500"),
+    ("cache/part.h", "namespace headrace {\nstruct Part {\n};\nclass Whole;\n}  // namespace headrace\n", None),
+    ("cache/other.h", "namespace headrace::other {\nstruct Part {};\n}  // namespace headrace::other\n", None),
+    ("cache/own.cc", "namespace headrace {\nnamespace {\nstruct Part {};\n}  // namespace\nclass Whole {};\n}  // namespace headrace\n", None),
+    ("pipeline/graph/part.h", "namespace headrace {\nclass Part final\n    : public Whole {\n", ":2: headrace::Part is defined in cache/part.h too"),
 ]
 
 

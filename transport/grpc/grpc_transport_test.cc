@@ -51,7 +51,7 @@ class GrpcTransportTest : public ::testing::Test {
 
   TransportRegistry registry_;
   Recording recording_;
-  TestWorker worker_{recording_};
+  TestSender worker_{recording_};
   std::unique_ptr<FrameServer> server_;
   std::unique_ptr<FrameConnector> connector_;
   std::unique_ptr<IncomingFrames> frames_;

@@ -57,7 +57,7 @@ struct ShmRig {
   }
 
   Recording recording;
-  TestWorker worker{recording};
+  TestSender worker{recording};
   std::shared_ptr<ShmPool> pool;
   std::unique_ptr<FrameServer> server;
 };

@@ -112,7 +112,7 @@ class TcpTransportTest : public ::testing::Test {
   }
 
   Recording recording_;
-  TestWorker worker_{recording_};
+  TestSender worker_{recording_};
   std::unique_ptr<FrameServer> server_;
   std::unique_ptr<FrameConnector> connector_;
   std::shared_ptr<TestReceiver> receiver_;
