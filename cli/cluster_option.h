@@ -1,5 +1,5 @@
-// `--cluster ADDRESS` and `--output text|json`: what every command that talks to a running cluster
-// takes.
+// `--cluster ADDRESS`, `--output text|json` and what the cluster is shown (security_flags.h): what
+// every command that talks to a running cluster takes.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cli/security_flags.h"
 #include "rpc/dispatcher_client.h"
 
 namespace CLI {
@@ -22,10 +23,19 @@ class ClusterOption {
   const std::string& address() const { return address_; }
   bool json() const { return output_ == "json"; }
   absl::Duration timeout() const { return absl::Seconds(5); }
-  // UNAVAILABLE comes from the first call, with the address.
+  // No connection is made yet: what is wrong with it comes from the first call; see Explain.
   absl::StatusOr<std::unique_ptr<DispatcherClient>> Connect() const;
+  // A call's answer, or what failed, where, and what to do about it.
+  template <typename Reply>
+  absl::StatusOr<Reply> Explain(absl::StatusOr<Reply> reply) const {
+    if (reply.ok()) return reply;
+    return Explained(reply.status());
+  }
 
  private:
+  absl::Status Explained(const absl::Status& status) const;
+
+  SecurityFlags security_;
   std::string address_ = "localhost:5050";
   std::string output_ = "text";
 };

@@ -3,9 +3,9 @@
 #include <thread>
 #include <utility>
 
-#include "common/auth_token.h"
 #include "common/clock.h"
 #include "common/status.h"
+#include "rpc/call_security.h"
 #include "rpc/failover_dispatcher_client.h"
 #include "transport/negotiating_connector.h"
 
@@ -21,17 +21,16 @@ Client::Client(std::string address, const ClientOptions& options,
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
+  HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
+                      MakeChannelOptions(options.tls, options.token_file));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherClient> dispatcher,
-                      DialDispatchers(address, RealClock()));
+                      DialDispatchers(address, RealClock(), dial));
   auto drivers = std::make_shared<TransportRegistry>();
   RegisterAll_transports(*drivers);
   NegotiationOptions negotiation;
   negotiation.transport = options.transport;
   negotiation.connect.tls = options.tls;
-  if (!options.token_file.empty()) {
-    HR_ASSIGN_OR_RETURN(const BearerToken token, BearerToken::Load(options.token_file));
-    negotiation.connect.token = token.HeaderValue();
-  }
+  negotiation.connect.token = dial.token;
   HR_ASSIGN_OR_RETURN(std::unique_ptr<FrameConnector> connector,
                       MakeNegotiatingConnector(std::move(drivers), negotiation, RealClock()));
   std::unique_ptr<Client> client(
@@ -40,11 +39,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   while (true) {
     const absl::Status status = client->dispatcher_->ListWorkers({}, options.call_timeout).status();
     if (status.ok()) return client;
+    if (IsTlsMismatch(status)) return absl::UnauthenticatedError(status.message());
     if (!IsTransient(status)) return status;
     if (RealClock().Steady() > deadline) {
       return Unavailable(
-          "no dispatcher answers at {} ({} tried): is it running, and is the address right?",
-          address, absl::FormatDuration(options.connect_timeout));
+          "no dispatcher answers at {} ({} tried): is it running, and is the address right? The "
+          "last try: {}",
+          address, absl::FormatDuration(options.connect_timeout), std::string(status.message()));
     }
     absl::SleepFor(absl::Milliseconds(100));
   }

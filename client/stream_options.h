@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/tls_files.h"
 #include "headrace/v1/dispatcher.pb.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 
@@ -17,7 +17,7 @@ struct ClientOptions {
   absl::Duration outage_timeout = absl::Minutes(10);
   // How frames come: "auto" (the best that each worker offers), or a transport's name to force it.
   std::string transport = "auto";
-  // What workers are shown and checked by, where their config asks for it.
+  // What the dispatcher and workers are shown and checked by, where their config asks for it.
   std::string token_file;
   TlsFiles tls;
 };

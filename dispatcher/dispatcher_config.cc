@@ -1,6 +1,7 @@
 #include "dispatcher/dispatcher_config.h"
 
 #include "common/role/log_section.h"
+#include "common/role/tls_section.h"
 #include "common/status.h"
 
 namespace headrace {
@@ -37,6 +38,9 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
              "bound, or the host's name")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("roots", &C::roots, "directories that pipelines may read; empty: all")
+      .Field("token_file", &C::token_file,
+             "file with the cluster's token, which workers and clients must show; empty: none")
+      .Section("tls", &C::tls, TlsSection(), "certificates of its port; none: plain text")
       .Field("worker_timeout", &C::worker_timeout, "a worker silent for longer is lost", beat)
       .Field("client_timeout", &C::client_timeout, "a client silent for longer is lost", beat)
       .Field("job_grace", &C::job_grace,

@@ -10,6 +10,7 @@
 #include "common/byte_count.h"
 #include "common/config/config.h"
 #include "common/logging/logging.h"
+#include "common/tls_files.h"
 #include "dispatcher/journal/journal_config.h"
 
 namespace headrace {
@@ -31,6 +32,8 @@ struct DispatcherConfig {
   std::string advertise;
   std::string metrics_listen;
   std::vector<std::string> roots;
+  std::string token_file;
+  TlsFiles tls;
 
   absl::Duration worker_timeout = absl::Seconds(5);
   absl::Duration client_timeout = absl::Seconds(10);

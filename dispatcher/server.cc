@@ -13,6 +13,7 @@
 #include "common/net_address.h"
 #include "common/status.h"
 #include "dispatcher/journal/memory_journal.h"
+#include "rpc/call_security.h"
 #include "rpc/grpc_dispatcher_service.h"
 
 namespace headrace {
@@ -114,20 +115,30 @@ absl::Status Dispatcher::Listen() {
         "path",
         config_.listen);
   }
+  HR_ASSIGN_OR_RETURN(ServerSecurity security, MakeServerSecurity(config_.tls, config_.token_file));
+  const bool open = security.credentials == nullptr && security.token.empty();
+  if (open && !listen->IsLoopback()) {
+    LogWarning(
+        "dispatcher: whoever reaches {} can run jobs: set tls and token_file, or keep strangers "
+        "from it (docs/security.md)",
+        config_.listen);
+  }
   DispatcherHandler& handler =
       deps_.etcd == nullptr ? static_cast<DispatcherHandler&>(*service_) : gate_;
   grpc_service_ = MakeGrpcDispatcherService(
       handler, *deps_.clock,
       [this](std::string_view method, absl::Duration took, absl::StatusCode code) {
         metrics_.ObserveCall(method, took, code);
-      });
-  grpc_fleet_ =
-      MakeGrpcFleetService(deps_.etcd == nullptr ? static_cast<FleetHandler&>(*service_) : gate_);
+      },
+      security.token);
+  grpc_fleet_ = MakeGrpcFleetService(
+      deps_.etcd == nullptr ? static_cast<FleetHandler&>(*service_) : gate_, security.token);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(
       config_.listen,
-      deps_.credentials != nullptr ? deps_.credentials : grpc::InsecureServerCredentials(), &port);
+      security.credentials != nullptr ? security.credentials : grpc::InsecureServerCredentials(),
+      &port);
   builder.RegisterService(grpc_service_.get());
   builder.RegisterService(grpc_fleet_.get());
   builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits.max_message.value));

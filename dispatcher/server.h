@@ -31,10 +31,10 @@ class Dispatcher {
     std::unique_ptr<EtcdClient> etcd;
     const Clock* clock = nullptr;  // null: the real one
     Metrics* metrics = nullptr;    // null: one of its own; else outlives the dispatcher
-    std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain text
   };
   // Replays the journal (with `etcd`: later, when it leads), binds the address, serves. Errors:
-  // INVALID_ARGUMENT (address), FAILED_PRECONDITION (address in use), those of the journal.
+  // INVALID_ARGUMENT (address, certificates, token), FAILED_PRECONDITION (address in use), those of
+  // the journal.
   static absl::StatusOr<std::unique_ptr<Dispatcher>> Start(const DispatcherConfig& config,
                                                            Deps deps);
   ~Dispatcher();  // Shutdown(config.shutdown_timeout)

@@ -7,6 +7,7 @@
 #include "dispatcher/etcd/grpc_etcd_client.h"
 #include "dispatcher/graph_pipeline_resolver.h"
 #include "dispatcher/journal/open_journal.h"
+#include "rpc/call_security.h"
 #include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
@@ -38,8 +39,9 @@ absl::StatusOr<std::unique_ptr<Worker>> StartWorker(const WorkerConfig& config,
                                                     const Catalog& catalog, Metrics* metrics,
                                                     const CancellationToken& stop) {
   Worker::Deps deps;
-  HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock()));
-  HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock()));
+  HR_ASSIGN_OR_RETURN(const ChannelOptions dial, MakeChannelOptions(config.tls, config.token_file));
+  HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock(), dial));
+  HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock(), dial));
   deps.files = NewLocalFileSystem(config.roots);
   deps.catalog = &catalog;
   deps.clock = &RealClock();

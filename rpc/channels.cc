@@ -54,6 +54,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(options.max_receive_bytes);
   arguments.SetMaxSendMessageSize(options.max_send_bytes);
+  if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
   auto credentials =
       options.credentials != nullptr ? options.credentials : grpc::InsecureChannelCredentials();
   return grpc::CreateCustomChannel(address, credentials, arguments);

@@ -28,6 +28,10 @@ struct ChannelOptions {
   int max_send_bytes = 64 << 20;
   // Null: plain text.
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // The name that the peer's certificate must be for; empty: that of the address.
+  std::string server_name;
+  // Shown in each call ("Bearer ..."); empty: none. Of those who make calls, not of the channel.
+  std::string token;
 };
 
 // Accepts "host:port" and "unix:/path". INVALID_ARGUMENT that says what is wrong otherwise.

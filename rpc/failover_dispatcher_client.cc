@@ -62,7 +62,8 @@ absl::StatusOr<std::unique_ptr<DispatcherClient>> DialDispatchers(std::string_vi
   HR_ASSIGN_OR_RETURN(std::vector<std::string> addresses, ParseDispatchers(dispatchers));
   auto dial = [options, &clock, observer = std::move(observer)](const std::string& address) {
     return std::shared_ptr<DispatcherClient>(
-        MakeGrpcDispatcherClient(MakeChannel(address, options), address, clock, observer));
+        MakeGrpcDispatcherClient(MakeChannel(address, options), address, clock, observer,
+                                 {options.token, options.credentials != nullptr}));
   };
   return std::make_unique<FailoverDispatcherClient>(std::move(addresses), std::move(dial), clock);
 }

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "headrace/v1/fleet.pb.h"
+#include "rpc/channels.h"
 
 namespace grpc {
 class Service;
@@ -37,12 +38,14 @@ class FleetCalls {
                                                          absl::Duration timeout) = 0;
 };
 
-// `handler` outlives the service.
-std::unique_ptr<grpc::Service> MakeGrpcFleetService(FleetHandler& handler);
+// `handler` outlives the service. `token`: the `authorization` that each call must show; empty:
+// none.
+std::unique_ptr<grpc::Service> MakeGrpcFleetService(FleetHandler& handler, std::string token = {});
 
 // Of the one of `dispatchers` ("host:port, host:port") that leads, found as
 // rpc/failover_dispatcher_client.h says. Its errors for addresses that are none.
 absl::StatusOr<std::unique_ptr<FleetCalls>> DialFleet(std::string_view dispatchers,
-                                                      const Clock& clock);
+                                                      const Clock& clock,
+                                                      const ChannelOptions& options = {});
 
 }  // namespace headrace

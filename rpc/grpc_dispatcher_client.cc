@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "common/status.h"
 #include "headrace/v1/dispatcher.grpc.pb.h"
+#include "rpc/call_security.h"
 #include "rpc/channels.h"
 #include "rpc/grpc_status.h"
 #include "rpc/leader_redirect.h"
@@ -16,12 +17,14 @@ namespace {
 class GrpcDispatcherClient final : public DispatcherClient {
  public:
   GrpcDispatcherClient(std::shared_ptr<grpc::Channel> channel, std::string address,
-                       const Clock& clock, CallObserver observer)
+                       const Clock& clock, CallObserver observer,
+                       const GrpcDispatcherClientOptions& options)
       : channel_(std::move(channel)),
         stub_(v1::Dispatcher::NewStub(channel_)),
         address_(std::move(address)),
         clock_(clock),
-        observer_(std::move(observer)) {}
+        observer_(std::move(observer)),
+        options_(options) {}
 
   absl::StatusOr<v1::OpenJobReply> OpenJob(const v1::OpenJobRequest& request,
                                            absl::Duration timeout) override {
@@ -84,13 +87,17 @@ class GrpcDispatcherClient final : public DispatcherClient {
                              const Request& request, absl::Duration timeout) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    if (!options_.token.empty()) context.AddMetadata("authorization", options_.token);
     const absl::Duration started = clock_.Steady();
     HelpConnect(*channel_, std::min(timeout, kConnectPatience));
     Reply reply;
     const absl::Status status =
         WithLeader(FromGrpcStatus((stub_.get()->*call)(&context, request, &reply)), context);
     if (observer_) observer_(method, clock_.Steady() - started, status.code());
-    if (!status.ok()) return Annotate(status, fmt::format("dispatcher {}", address_));
+    if (!status.ok()) {
+      return Annotate(WithTlsAdvice(status, options_.encrypted),
+                      fmt::format("dispatcher {}", address_));
+    }
     return reply;
   }
 
@@ -99,15 +106,16 @@ class GrpcDispatcherClient final : public DispatcherClient {
   const std::string address_;
   const Clock& clock_;
   const CallObserver observer_;
+  const GrpcDispatcherClientOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<DispatcherClient> MakeGrpcDispatcherClient(std::shared_ptr<grpc::Channel> channel,
-                                                           std::string address, const Clock& clock,
-                                                           CallObserver observer) {
+std::unique_ptr<DispatcherClient> MakeGrpcDispatcherClient(
+    std::shared_ptr<grpc::Channel> channel, std::string address, const Clock& clock,
+    CallObserver observer, const GrpcDispatcherClientOptions& options) {
   return std::make_unique<GrpcDispatcherClient>(std::move(channel), std::move(address), clock,
-                                                std::move(observer));
+                                                std::move(observer), options);
 }
 
 }  // namespace headrace

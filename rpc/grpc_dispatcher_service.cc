@@ -5,6 +5,7 @@
 
 #include "common/status.h"
 #include "headrace/v1/dispatcher.grpc.pb.h"
+#include "rpc/call_security.h"
 #include "rpc/grpc_status.h"
 #include "rpc/leader_redirect.h"
 
@@ -13,8 +14,12 @@ namespace {
 
 class GrpcDispatcherService final : public v1::Dispatcher::Service {
  public:
-  GrpcDispatcherService(DispatcherHandler& handler, const Clock& clock, CallObserver observer)
-      : handler_(handler), clock_(clock), observer_(std::move(observer)) {}
+  GrpcDispatcherService(DispatcherHandler& handler, const Clock& clock, CallObserver observer,
+                        std::string token)
+      : handler_(handler),
+        clock_(clock),
+        observer_(std::move(observer)),
+        token_(std::move(token)) {}
 
   grpc::Status OpenJob(grpc::ServerContext* context, const v1::OpenJobRequest* request,
                        v1::OpenJobReply* reply) override {
@@ -78,7 +83,8 @@ class GrpcDispatcherService final : public v1::Dispatcher::Service {
     const absl::Duration started = clock_.Steady();
     absl::StatusOr<Reply> answer = absl::UnknownError("");
     try {
-      answer = (handler_.*handle)(request);
+      const absl::Status admitted = CheckToken(token_, context);
+      answer = admitted.ok() ? (handler_.*handle)(request) : admitted;
     } catch (const std::exception& error) {
       answer = Internal("{}: {}", method, error.what());
     }
@@ -94,14 +100,16 @@ class GrpcDispatcherService final : public v1::Dispatcher::Service {
   DispatcherHandler& handler_;
   const Clock& clock_;
   const CallObserver observer_;
+  const std::string token_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeGrpcDispatcherService(DispatcherHandler& handler,
-                                                         const Clock& clock,
-                                                         CallObserver observer) {
-  return std::make_unique<GrpcDispatcherService>(handler, clock, std::move(observer));
+                                                         const Clock& clock, CallObserver observer,
+                                                         std::string token) {
+  return std::make_unique<GrpcDispatcherService>(handler, clock, std::move(observer),
+                                                 std::move(token));
 }
 
 }  // namespace headrace

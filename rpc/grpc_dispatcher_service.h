@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/clock.h"
 #include "grpcpp/grpcpp.h"
@@ -13,8 +14,10 @@
 
 namespace headrace {
 
+// `token`: the `authorization` that each call must show; empty: none.
 std::unique_ptr<grpc::Service> MakeGrpcDispatcherService(DispatcherHandler& handler,
                                                          const Clock& clock,
-                                                         CallObserver observer = nullptr);
+                                                         CallObserver observer = nullptr,
+                                                         std::string token = {});
 
 }  // namespace headrace

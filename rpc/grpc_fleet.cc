@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "grpcpp/grpcpp.h"
 #include "headrace/v1/fleet.grpc.pb.h"
+#include "rpc/call_security.h"
 #include "rpc/channels.h"
 #include "rpc/failover_dispatcher_client.h"
 #include "rpc/fleet_calls.h"
@@ -21,7 +22,8 @@ namespace {
 
 class GrpcFleetService final : public v1::Fleet::Service {
  public:
-  explicit GrpcFleetService(FleetHandler& handler) : handler_(handler) {}
+  GrpcFleetService(FleetHandler& handler, std::string token)
+      : handler_(handler), token_(std::move(token)) {}
 
   grpc::Status ObserveFleet(grpc::ServerContext* context, const v1::ObserveFleetRequest* request,
                             v1::ObserveFleetReply* reply) override {
@@ -38,7 +40,8 @@ class GrpcFleetService final : public v1::Fleet::Service {
                       const Request& request, Reply& reply, grpc::ServerContext& context) {
     absl::StatusOr<Reply> answer = absl::UnknownError("");
     try {
-      answer = (handler_.*handle)(request);
+      const absl::Status admitted = CheckToken(token_, context);
+      answer = admitted.ok() ? (handler_.*handle)(request) : admitted;
     } catch (const std::exception& error) {
       answer = Internal("fleet: {}", error.what());
     }
@@ -51,12 +54,17 @@ class GrpcFleetService final : public v1::Fleet::Service {
   }
 
   FleetHandler& handler_;
+  const std::string token_;
 };
 
 class GrpcFleetClient final : public FleetCalls {
  public:
-  GrpcFleetClient(std::vector<std::string> addresses, const Clock& clock)
-      : addresses_(std::move(addresses)), clock_(clock), current_(addresses_.front()) {}
+  GrpcFleetClient(std::vector<std::string> addresses, const Clock& clock,
+                  const ChannelOptions& options)
+      : addresses_(std::move(addresses)),
+        clock_(clock),
+        options_(options),
+        current_(addresses_.front()) {}
 
   absl::StatusOr<v1::ObserveFleetReply> ObserveFleet(const v1::ObserveFleetRequest& request,
                                                      absl::Duration timeout) override {
@@ -73,7 +81,7 @@ class GrpcFleetClient final : public FleetCalls {
   std::pair<std::string, std::shared_ptr<Stub>> Current() {
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Stub>& stub = stubs_[current_];
-    if (stub == nullptr) stub = v1::Fleet::NewStub(MakeChannel(current_, {}));
+    if (stub == nullptr) stub = v1::Fleet::NewStub(MakeChannel(current_, options_));
     return {current_, stub};
   }
   // After `failed` answered with `status`: the leader that it named, or the next one.
@@ -103,9 +111,11 @@ class GrpcFleetClient final : public FleetCalls {
       const auto [address, stub] = Current();
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + left));
+      if (!options_.token.empty()) context.AddMetadata("authorization", options_.token);
       Reply reply;
-      const absl::Status answer =
-          WithLeader(FromGrpcStatus((stub.get()->*call)(&context, request, &reply)), context);
+      const absl::Status answer = WithTlsAdvice(
+          WithLeader(FromGrpcStatus((stub.get()->*call)(&context, request, &reply)), context),
+          options_.credentials != nullptr);
       if (answer.ok()) return reply;
       status = Annotate(answer, fmt::format("dispatcher {}", address));
       if (!absl::IsUnavailable(answer) && !absl::IsDeadlineExceeded(answer) &&
@@ -119,6 +129,7 @@ class GrpcFleetClient final : public FleetCalls {
 
   const std::vector<std::string> addresses_;
   const Clock& clock_;
+  const ChannelOptions options_;
   absl::Mutex mutex_;
   std::string current_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
@@ -126,14 +137,15 @@ class GrpcFleetClient final : public FleetCalls {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeGrpcFleetService(FleetHandler& handler) {
-  return std::make_unique<GrpcFleetService>(handler);
+std::unique_ptr<grpc::Service> MakeGrpcFleetService(FleetHandler& handler, std::string token) {
+  return std::make_unique<GrpcFleetService>(handler, std::move(token));
 }
 
 absl::StatusOr<std::unique_ptr<FleetCalls>> DialFleet(std::string_view dispatchers,
-                                                      const Clock& clock) {
+                                                      const Clock& clock,
+                                                      const ChannelOptions& options) {
   HR_ASSIGN_OR_RETURN(std::vector<std::string> addresses, ParseDispatchers(dispatchers));
-  return std::make_unique<GrpcFleetClient>(std::move(addresses), clock);
+  return std::make_unique<GrpcFleetClient>(std::move(addresses), clock, options);
 }
 
 }  // namespace headrace

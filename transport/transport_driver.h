@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/tls_files.h"
 #include "transport/frame_connector.h"
 #include "transport/frame_stream.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 

@@ -12,6 +12,7 @@
 #include "common/net_address.h"
 #include "common/status.h"
 #include "fmt/ranges.h"
+#include "rpc/call_security.h"
 #include "transport/transport_driver.h"
 #include "worker/open_caches.h"
 
@@ -171,11 +172,14 @@ absl::Status Worker::RegisterUntil(const CancellationToken& stop) {
   LogLimiter limiter(absl::Seconds(10));
   while (true) {
     const absl::Status status = Register();
+    if (IsTlsMismatch(status)) return absl::UnauthenticatedError(status.message());
     if (status.ok() || !IsTransient(status)) return status;
     if (deps_.clock->Steady() >= deadline) {
       return Unavailable(
-          "no dispatcher answers at {} ({} tried): start one, or set `dispatcher` to its address",
-          config_.dispatcher, absl::FormatDuration(config_.connect_timeout));
+          "no dispatcher answers at {} ({} tried): start one, or set `dispatcher` to its address. "
+          "The last try: {}",
+          config_.dispatcher, absl::FormatDuration(config_.connect_timeout),
+          std::string(status.message()));
     }
     LogLimited(limiter, LogLevel::kWarning, "waiting for the dispatcher at {}: {}",
                config_.dispatcher, OneLine(status));
@@ -208,7 +212,11 @@ void Worker::Beat() {
   if (!reply.ok()) {
     // Ride through: streams and tasks go on, reports wait.
     metrics_.CountBeatFailure();
-    LogDebug("beat: {}", OneLine(reply.status()));
+    if (IsTransient(reply.status()) && !IsTlsMismatch(reply.status())) {
+      LogDebug("beat: {}", OneLine(reply.status()));
+    } else {
+      LogLimited(beat_limiter_, LogLevel::kWarning, "beat: {}", OneLine(reply.status()));
+    }
     return;
   }
   reports_.Acknowledge(reply->acknowledged_report());

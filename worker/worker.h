@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cache/tiered_cache.h"
 #include "common/clock.h"
+#include "common/logging/logging.h"
 #include "common/sync/cancellation.h"
 #include "common/sync/periodic_task.h"
 #include "pipeline/engine/compute_pool.h"
@@ -102,6 +103,7 @@ class Worker final : private StreamHandler {
   TaskTable tasks_;
   absl::Mutex beat_mutex_;  // held over a beat: reports go out in order
   ReportLog reports_ ABSL_GUARDED_BY(beat_mutex_);
+  LogLimiter beat_limiter_{absl::Seconds(10)};  // of refusals that do not pass
   WorkerMetrics metrics_ ABSL_GUARDED_BY(beat_mutex_);
   StreamMetrics stream_metrics_;
 

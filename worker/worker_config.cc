@@ -1,6 +1,7 @@
 #include "worker/worker_config.h"
 
 #include "common/role/log_section.h"
+#include "common/role/tls_section.h"
 
 namespace headrace {
 
@@ -25,13 +26,6 @@ ConfigSpec<CacheConfig> CacheSection() {
 
 ConfigSpec<WorkerConfig> WorkerConfigSpec() {
   using C = WorkerConfig;
-  ConfigSpec<TlsFiles> tls;
-  tls.Field("cert", &TlsFiles::cert, "PEM file of the worker's certificate, with its chain")
-      .Field("key", &TlsFiles::key, "PEM file of its private key")
-      .Field(
-          "ca", &TlsFiles::ca,
-          "PEM file of the authorities that clients' certificates are checked by; empty: clients "
-          "need none");
   ConfigSpec<C> spec("worker");
   spec.Field("dispatcher", &C::dispatcher,
              "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
@@ -56,8 +50,11 @@ ConfigSpec<WorkerConfig> WorkerConfigSpec() {
       .Field("checksums", &C::checksums,
              "the transport tcp guards batches by xxh3 where neither TLS nor loopback does")
       .Field("token_file", &C::token_file,
-             "file with the token that clients must show; empty: none is asked for")
-      .Section("tls", &C::tls, tls, "certificates of the transports tcp and grpc; none: plain text")
+             "file with the cluster's token: clients must show it, the dispatcher is shown it; "
+             "empty: none")
+      .Section("tls", &C::tls, TlsSection(),
+               "certificates, of the transports tcp and grpc and of calls to the dispatcher; none: "
+               "plain text")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("compute_threads", &C::compute_threads, "threads that run steps; 0: one per core",
              Between(0, 1024))

@@ -9,8 +9,8 @@
 #include "common/byte_count.h"
 #include "common/config/config.h"
 #include "common/logging/logging.h"
+#include "common/tls_files.h"
 #include "pipeline/udf/function_pool.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 

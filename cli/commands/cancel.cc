@@ -19,7 +19,7 @@ class Cancel final : public Command {
     HR_ASSIGN_OR_RETURN(auto dispatcher, cluster_.Connect());
     v1::CancelJobRequest request;
     request.set_job_name(job_);
-    return dispatcher->CancelJob(request, cluster_.timeout()).status();
+    return cluster_.Explain(dispatcher->CancelJob(request, cluster_.timeout())).status();
   }
 
  private:

@@ -19,7 +19,7 @@ class Drain final : public Command {
     HR_ASSIGN_OR_RETURN(auto dispatcher, cluster_.Connect());
     v1::DrainWorkerRequest request;
     request.set_worker(worker_);
-    return dispatcher->DrainWorker(request, cluster_.timeout()).status();
+    return cluster_.Explain(dispatcher->DrainWorker(request, cluster_.timeout())).status();
   }
 
  private:

@@ -34,7 +34,7 @@ class Jobs final : public Command {
     v1::ListJobsRequest request;
     request.set_job_name(job_);
     HR_ASSIGN_OR_RETURN(const v1::ListJobsReply reply,
-                        dispatcher->ListJobs(request, cluster_.timeout()));
+                        cluster_.Explain(dispatcher->ListJobs(request, cluster_.timeout())));
     if (!job_.empty() && reply.jobs_size() == 0) {
       return NotFound("no job '{}' at {}: `headrace jobs` lists those that run or ran lately", job_,
                       cluster_.address());
@@ -90,7 +90,7 @@ class Jobs final : public Command {
     v1::ReleaseJobRequest request;
     request.set_job_name(words_[1]);
     HR_ASSIGN_OR_RETURN(const v1::ReleaseJobReply reply,
-                        dispatcher.ReleaseJob(request, cluster_.timeout()));
+                        cluster_.Explain(dispatcher.ReleaseJob(request, cluster_.timeout())));
     if (cluster_.json()) {
       std::printf("%s\n", ToJson(reply).dump(2).c_str());
       return absl::OkStatus();

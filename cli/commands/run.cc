@@ -9,6 +9,7 @@
 #include "cli/function_flags.h"
 #include "cli/pipeline_file.h"
 #include "cli/run_report.h"
+#include "cli/security_flags.h"
 #include "cli/worker_processes.h"
 #include "client/client.h"
 #include "common/logging/progress_bar.h"
@@ -113,12 +114,7 @@ class RunCommand final : public Command {
                    "how batches come: auto (the best that a worker offers), or grpc, tcp, shm")
         ->envname("HEADRACE_TRANSPORT")
         ->capture_default_str();
-    app.add_option("--token-file", client_options_.token_file, "the token that workers ask for")
-        ->envname("HEADRACE_TOKEN_FILE");
-    app.add_option("--tls-ca", client_options_.tls.ca,
-                   "authorities that workers' certificates are checked by, a PEM file");
-    app.add_option("--tls-cert", client_options_.tls.cert, "own certificate, a PEM file");
-    app.add_option("--tls-key", client_options_.tls.key, "its private key, a PEM file");
+    security_.Declare(app);
     app.add_option("--output", output_, "text, or one JSON line")
         ->check(CLI::IsMember({"text", "json"}));
     functions_.Declare(app);
@@ -128,7 +124,12 @@ class RunCommand final : public Command {
   absl::Status Stream() {
     const auto catalog = std::make_shared<const Catalog>();
     HR_ASSIGN_OR_RETURN(const v1::PipelineDef def, ReadPipelineFile(path_, *catalog));
-    if (cluster_.empty()) HR_RETURN_IF_ERROR(StartCluster(catalog));
+    if (cluster_.empty()) {
+      HR_RETURN_IF_ERROR(StartCluster(catalog));  // of its own: nothing to show it
+    } else {
+      client_options_.token_file = security_.token_file;
+      client_options_.tls = security_.tls;
+    }
     HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_, client_options_));
     options_.job_options.set_sharding(sharding_);
     options_.job_options.set_world_size(world_size_);
@@ -277,6 +278,7 @@ class RunCommand final : public Command {
   std::string ordering_ = "free";
   uint32_t world_size_ = 1;
   ClientOptions client_options_;
+  SecurityFlags security_;
   StreamOptions options_;
   std::string output_ = "text";
   std::string log_level_ = "warning";

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/config_flags.h"
 #include "cli/function_flags.h"
+#include "cli/security_flags.h"
 #include "cli/worker_launch.h"
 #include "cli/worker_processes.h"
 #include "common/metrics/process_metrics.h"
@@ -62,6 +63,7 @@ class Up final : public Command {
                         StartDispatcher(config, catalog, config.roots, &metrics));
     std::vector<std::string> arguments = {"--log.level", config.log.level};
     functions_.Append(arguments);
+    AppendSecurity(config.token_file, config.tls, arguments);
     const absl::Status status = workers_ == "auto"
                                     ? RunAuto(*dispatcher, arguments, metrics, signal.token())
                                     : RunFixed(*dispatcher, arguments, signal.token());

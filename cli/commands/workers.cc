@@ -26,7 +26,7 @@ class Workers final : public Command {
   absl::Status Run() override {
     HR_ASSIGN_OR_RETURN(auto dispatcher, cluster_.Connect());
     HR_ASSIGN_OR_RETURN(const v1::ListWorkersReply reply,
-                        dispatcher->ListWorkers({}, cluster_.timeout()));
+                        cluster_.Explain(dispatcher->ListWorkers({}, cluster_.timeout())));
     if (cluster_.json()) {
       std::printf("%s\n", ToJson(reply)["workers"].dump(2).c_str());
       return absl::OkStatus();

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/tls_files.h"
 #include "dispatcher/etcd/etcd_client.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 

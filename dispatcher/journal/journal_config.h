@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "common/byte_count.h"
 #include "common/config/config.h"
-#include "transport/tls_files.h"
+#include "common/tls_files.h"
 
 namespace headrace {
 

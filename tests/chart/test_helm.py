@@ -165,13 +165,15 @@ def test_the_program_takes_what_values_change(everything, tmp_path):
     for role in ROLES:
         (tmp_path / f"{role}.yaml").write_text(config_of(everything, role))
     got = changes(printed("dispatcher"), printed("dispatcher", "--config", tmp_path / "dispatcher.yaml"))
+    tls = {"tls.cert": "/etc/headrace-tls/tls.crt", "tls.key": "/etc/headrace-tls/tls.key", "tls.ca": "/etc/headrace-tls/ca.crt"}
+    token = {"token_file": "/etc/headrace-token/token"}
+    assert {k: got[k] for k in (*tls, *token)} == {**tls, **token}
     assert {k: got[k] for k in ("worker_timeout", "limits.max_jobs", "limits.max_splits", "log.format", "roots", "listen")} == {
         "worker_timeout": "10s", "limits.max_jobs": 50, "limits.max_splits": 20000000, "log.format": "json", "roots": ["/data/imagenet"],
         "listen": "[::]:5050"}
     got = changes(printed("worker"), printed("worker", "--config", tmp_path / "worker.yaml"))
-    assert {k: got[k] for k in ("checksums", "io_threads", "udf", "tags", "token_file", "tls.cert", "tls.key", "tls.ca")} == {
-        "checksums": False, "io_threads": 8, "udf": "import", "tags": ["a", "b"], "token_file": "/etc/headrace-token/token",
-        "tls.cert": "/etc/headrace-tls/tls.crt", "tls.key": "/etc/headrace-tls/tls.key", "tls.ca": "/etc/headrace-tls/ca.crt"}
+    assert {k: got[k] for k in ("checksums", "io_threads", "udf", "tags", *tls, *token)} == {
+        "checksums": False, "io_threads": 8, "udf": "import", "tags": ["a", "b"], **tls, **token}
 
 
 def test_rules_and_dashboards_are_the_files_that_are_tested(everything):

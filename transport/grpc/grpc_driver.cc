@@ -1,8 +1,4 @@
 // The transport "grpc": everywhere, through proxies and service meshes too.
-#include <fstream>
-#include <iterator>
-#include <tuple>
-
 #include "common/status.h"
 #include "grpcpp/grpcpp.h"
 #include "transport/grpc/grpc_frame_connector.h"
@@ -11,25 +7,6 @@
 
 namespace headrace {
 namespace {
-
-struct Pem {
-  std::string cert;
-  std::string key;
-  std::string ca;
-};
-
-absl::StatusOr<Pem> ReadPem(const TlsFiles& files) {
-  Pem pem;
-  for (const auto& [path, text, name] :
-       {std::tuple(&files.cert, &pem.cert, "cert"), std::tuple(&files.key, &pem.key, "key"),
-        std::tuple(&files.ca, &pem.ca, "ca")}) {
-    if (path->empty()) continue;
-    std::ifstream file(*path, std::ios::binary);
-    text->assign(std::istreambuf_iterator<char>(file), {});
-    if (!file || text->empty()) return InvalidArgument("tls.{}: {} cannot be read", name, *path);
-  }
-  return pem;
-}
 
 class GrpcTransport final : public TransportDriver {
  public:
@@ -42,10 +19,11 @@ class GrpcTransport final : public TransportDriver {
     own.max_waiting_bytes = options.max_waiting_bytes;
     own.token = options.token;
     if (!options.tls.empty()) {
-      HR_ASSIGN_OR_RETURN(const Pem pem, ReadPem(options.tls));
+      HR_ASSIGN_OR_RETURN(const PemTexts pem, ReadPem(options.tls, /*server=*/true));
       grpc::SslServerCredentialsOptions ssl(
-          pem.ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                         : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+          pem.ca.empty() || !options.tls.client_certificates
+              ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
       ssl.pem_root_certs = pem.ca;
       ssl.pem_key_cert_pairs.push_back({pem.key, pem.cert});
       own.credentials = grpc::SslServerCredentials(ssl);
@@ -60,8 +38,9 @@ class GrpcTransport final : public TransportDriver {
     own.pooled_bytes = options.pooled_bytes;
     own.token = options.token;
     if (!options.tls.empty()) {
-      HR_ASSIGN_OR_RETURN(const Pem pem, ReadPem(options.tls));
+      HR_ASSIGN_OR_RETURN(const PemTexts pem, ReadPem(options.tls, /*server=*/false));
       own.credentials = grpc::SslCredentials({pem.ca, pem.key, pem.cert});
+      own.server_name = options.tls.server_name;
     }
     return MakeGrpcFrameConnector(own);
   }

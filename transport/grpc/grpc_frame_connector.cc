@@ -283,6 +283,7 @@ class GrpcFrameConnector final : public FrameConnector {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // A proxy from the environment would break cluster traffic.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    if (!options_.server_name.empty()) arguments.SetSslTargetNameOverride(options_.server_name);
     auto credentials =
         options_.credentials != nullptr ? options_.credentials : grpc::InsecureChannelCredentials();
     return grpc::CreateCustomChannel(address, credentials, arguments);

@@ -23,6 +23,8 @@ struct GrpcFrameConnectorOptions {
   int threads = 2;
   // Null: plain text.
   std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
+  // The name that the worker's certificate must be for; empty: that of its address.
+  std::string server_name = {};
   // Shown as `authorization`; empty: none.
   std::string token = {};
 };

@@ -2,11 +2,11 @@
 // message can hold, tokens, TLS.
 #include <functional>
 
+#include "common/test_certificate.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transport/frame_pool.h"
 #include "transport/grpc/byte_buffers.h"
-#include "transport/test_certificate.h"
 #include "transport/transport_driver.h"
 #include "transport/transport_test_peers.h"
 

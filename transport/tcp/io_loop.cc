@@ -18,6 +18,7 @@ using boost::system::error_code;
 class TlsContext {
  public:
   asio::ssl::context context{asio::ssl::context::tls};
+  std::string server_name;  // that certificates must be for; empty: the host that was dialled
 };
 
 namespace {
@@ -201,6 +202,7 @@ IoLoop& IoThreads::Next() { return *loops_[next_.fetch_add(1) % loops_.size()]; 
 absl::StatusOr<std::shared_ptr<TlsContext>> IoThreads::LoadTls(const TlsFiles& files, bool server) {
   if (files.empty()) return nullptr;
   auto tls = std::make_shared<TlsContext>();
+  tls->server_name = files.server_name;
   asio::ssl::context& context = tls->context;
   error_code error;
   const auto failed = [&error](const std::string& what, const std::string& path) {
@@ -225,7 +227,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> IoThreads::LoadTls(const TlsFiles& f
     context.set_default_verify_paths(error);
   }
   // A server asks for certificates when it has an authority to check them by.
-  if (!server || !files.ca.empty()) {
+  if (!server || (!files.ca.empty() && files.client_certificates)) {
     context.set_verify_mode(
         asio::ssl::verify_peer | (server ? asio::ssl::verify_fail_if_no_peer_cert : 0), error);
   }
@@ -299,14 +301,18 @@ void IoThreads::Connect(IoLoop& on, const std::string& address, std::shared_ptr<
       return (*done)(std::unique_ptr<Wire>(new PlainWire(loop, std::move(socket))));
     auto wire = std::make_shared<std::unique_ptr<TlsWire>>(
         std::make_unique<TlsWire>(loop, std::move(socket), tls));
-    (*wire)->ExpectHost(to.host);
+    const std::string& name = tls->server_name.empty() ? to.host : tls->server_name;
+    (*wire)->ExpectHost(name);
     (*wire)->After(kTlsTimeout, [wire] {
       if (*wire != nullptr) (*wire)->Close();
     });
-    (*wire)->Handshake(false, [done, wire, address](const error_code& failed) {
+    (*wire)->Handshake(false, [done, wire, address, name](const error_code& failed) {
       if (failed)
-        return (*done)(MakeStatus(absl::StatusCode::kUnauthenticated, "TLS with {}: {}", address,
-                                  failed.message()));
+        return (*done)(MakeStatus(
+            absl::StatusCode::kUnauthenticated,
+            "TLS with {}: {} (does it speak TLS, is its certificate signed by an authority of "
+            "tls.ca, and is it for the name {}? docs/security.md)",
+            address, failed.message(), name));
       (*done)(std::move(*wire));
     });
   };

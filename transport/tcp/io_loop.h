@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "transport/tls_files.h"
+#include "common/tls_files.h"
 
 namespace headrace::tcp {
 

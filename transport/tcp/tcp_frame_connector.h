@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/tls_files.h"
 #include "transport/frame_connector.h"
 #include "transport/tcp/link.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/tls_files.h"
 #include "transport/frame_stream.h"
 #include "transport/tcp/codecs.h"
 #include "transport/tcp/link.h"
-#include "transport/tls_files.h"
 
 namespace headrace {
 

@@ -8,11 +8,11 @@
 #include <functional>
 
 #include "common/net_address.h"
+#include "common/test_certificate.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transport/tcp/tcp_frame_connector.h"
 #include "transport/tcp/tcp_frame_server.h"
-#include "transport/test_certificate.h"
 #include "transport/transport_test_peers.h"
 
 namespace headrace {

@@ -53,6 +53,8 @@ A role's config file: configs/ROLE.yaml of this version (a link in files/), what
 {{- $fixed := dict "listen" (printf "%s:%v" .Values.listenHost .Values.dispatcher.service.port) "metrics_listen" (printf "%s:%v" .Values.listenHost .Values.metrics.port) -}}
 {{- $_ := set $fixed "roots" (include "headrace.roots" . | fromJsonArray) -}}
 {{- $_ := set $fixed "journal" (dict "directory" "/var/lib/headrace/journal") -}}
+{{- $_ := set $fixed "token_file" (include "headrace.tokenFile" .) -}}
+{{- $_ := set $fixed "tls" (include "headrace.tlsConfig" . | fromYaml) -}}
 {{- include "headrace.config" (dict "root" . "role" "dispatcher" "given" .Values.dispatcher.config "fixed" $fixed) -}}
 {{- end -}}
 
@@ -62,12 +64,61 @@ A role's config file: configs/ROLE.yaml of this version (a link in files/), what
 {{- $_ := set $fixed "advertise" "" -}}{{- /* HEADRACE_WORKER_ADVERTISE: it differs from pod to pod */ -}}
 {{- $_ := set $fixed "metrics_listen" (printf "%s:%v" .Values.listenHost .Values.metrics.port) -}}
 {{- $_ := set $fixed "roots" (include "headrace.roots" . | fromJsonArray) -}}
-{{- $_ := set $fixed "token_file" (ternary "/etc/headrace-token/token" "" (ne .Values.worker.auth.existingSecret "")) -}}
-{{- $tls := dict "cert" "" "key" "" "ca" "" -}}
-{{- if .Values.worker.tls.existingSecret -}}
-{{- $ca := ternary "/etc/headrace-tls/ca.crt" "" .Values.worker.tls.requireClientCertificate -}}
-{{- $tls = dict "cert" "/etc/headrace-tls/tls.crt" "key" "/etc/headrace-tls/tls.key" "ca" $ca -}}
-{{- end -}}
-{{- $_ := set $fixed "tls" $tls -}}
+{{- $_ := set $fixed "token_file" (include "headrace.tokenFile" .) -}}
+{{- $_ := set $fixed "tls" (include "headrace.tlsConfig" . | fromYaml) -}}
 {{- include "headrace.config" (dict "root" . "role" "worker" "given" .Values.worker.config "fixed" $fixed) -}}
+{{- end -}}
+
+{{/* What both roles are guarded by: one token and one authority for the whole release. */}}
+{{- define "headrace.tokenFile" -}}
+{{- if .Values.worker.auth.existingSecret -}}/etc/headrace-token/token{{- end -}}
+{{- end -}}
+
+{{- define "headrace.tlsConfig" -}}
+{{- if .Values.worker.tls.existingSecret -}}
+cert: /etc/headrace-tls/tls.crt
+key: /etc/headrace-tls/tls.key
+ca: /etc/headrace-tls/ca.crt
+client_certificates: {{ .Values.worker.tls.requireClientCertificate }}
+{{- else -}}
+cert: ""
+{{- end -}}
+{{- end -}}
+
+{{/* For the commands that call the dispatcher from within a pod. */}}
+{{- define "headrace.securityEnv" -}}
+{{- if .Values.worker.auth.existingSecret }}
+- {name: HEADRACE_TOKEN_FILE, value: /etc/headrace-token/token}
+{{- end }}
+{{- if .Values.worker.tls.existingSecret }}
+- {name: HEADRACE_TLS_CA, value: /etc/headrace-tls/ca.crt}
+{{- if .Values.worker.tls.requireClientCertificate }}
+- {name: HEADRACE_TLS_CERT, value: /etc/headrace-tls/tls.crt}
+- {name: HEADRACE_TLS_KEY, value: /etc/headrace-tls/tls.key}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "headrace.securityMounts" -}}
+{{- if .Values.worker.auth.existingSecret }}
+- {name: token, mountPath: /etc/headrace-token, readOnly: true}
+{{- end }}
+{{- if .Values.worker.tls.existingSecret }}
+- {name: tls, mountPath: /etc/headrace-tls, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* (dict "root" $ "tls" SECRET) */}}
+{{- define "headrace.securityVolumes" -}}
+{{- with .root.Values.worker.auth.existingSecret }}
+- name: token
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+    items: [{key: {{ $.root.Values.worker.auth.key }}, path: token}]
+{{- end }}
+{{- with .tls }}
+- name: tls
+  secret: {secretName: {{ . }}, defaultMode: 0440}
+{{- end }}
 {{- end -}}

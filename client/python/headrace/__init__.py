@@ -14,7 +14,7 @@ from ._dlpack import dlpack
 from ._dtypes import (DType, bfloat16, bool_, bytes_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16,
                       uint32, uint64)
 from ._errors import (ClosedError, DataLossError, EpochOverError, HeadraceError, JobConflictError, JobEndedError, NotFoundError,
-                      PermissionDeniedError, PipelineError, UnavailableError)
+                      PermissionDeniedError, PipelineError, UnauthenticatedError, UnavailableError)
 from ._loader import Loader
 from ._pipeline import Pipeline, from_yaml, range, read
 

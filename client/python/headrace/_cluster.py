@@ -24,11 +24,13 @@ class Cluster:
     the first process's is touched. Of hr.local(), the cluster itself stays in the process that made it. Thread-safe, but for close().
     """
 
-    def __init__(self, open_native: Callable[[], Any], address: str | None, timeout: float = 10.0, transport: str | None = None):
+    def __init__(self, open_native: Callable[[], Any], address: str | None, timeout: float = 10.0, transport: str | None = None,
+                 security: dict[str, str | None] | None = None):
         self._open_native = open_native
         self._address = address  # None: hr.local() that is not open yet
         self._timeout = timeout
         self._transport = transport
+        self._security = security or {}
         self._native = None
         self._pid: int | None = None
         self._closed = False
@@ -51,8 +53,8 @@ class Cluster:
         if self._pid is not None:
             self._native = None  # the other process's; letting it go here touches nothing of it
             self._loaders = weakref.WeakSet()
-            address, timeout, transport = self.address, self._timeout, _transport(self._transport)
-            self._open_native = lambda: _native.Cluster.connect(address, timeout, transport)
+            address, timeout, transport, security = self.address, self._timeout, _transport(self._transport), _secured(self._security)
+            self._open_native = lambda: _native.Cluster.connect(address, timeout, transport, *security)
         if self._address is None or not _native.grpc_is_unusable():
             self._native = self._open_native()
             self._address = self._address or self._native.address
@@ -66,7 +68,7 @@ class Cluster:
             return native.stream(pipeline._native, *options.values())
         from ._relay import RelayedStream
 
-        connection = {"connect_timeout": self._timeout, "transport": _transport(self._transport)}
+        connection = {"connect_timeout": self._timeout, "transport": _transport(self._transport), "security": _secured(self._security)}
         return RelayedStream(self.address, pipeline._native.to_bytes(), {**options, **connection})
 
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
@@ -119,22 +121,51 @@ class Cluster:
         self.close()
 
     def __reduce__(self):
-        return functools.partial(connect, transport=self._transport), (self.address, self._timeout)
+        return functools.partial(connect, transport=self._transport, **self._security), (self.address, self._timeout)
 
 
 def _transport(asked: str | None) -> str:
     return asked or os.environ.get("HEADRACE_TRANSPORT") or "auto"
 
 
-def connect(address: str, timeout: float = 10.0, *, transport: str | None = None) -> Cluster:
+# Keywords of connect(), in the order that the native call takes them, and the variables that stand in for them.
+_SECURITY = {"token_file": "HEADRACE_TOKEN_FILE", "tls_ca": "HEADRACE_TLS_CA", "tls_cert": "HEADRACE_TLS_CERT",
+             "tls_key": "HEADRACE_TLS_KEY", "tls_server_name": "HEADRACE_TLS_SERVER_NAME"}
+
+
+def _secured(asked: dict[str, str | None]) -> list[str]:
+    """What was said, or else the environment says. Of a hr.local() nothing was said, and nothing counts."""
+    if not asked:
+        return [""] * len(_SECURITY)
+    return [os.fspath(asked[name] or os.environ.get(variable) or "") for name, variable in _SECURITY.items()]
+
+
+def connect(address: str, timeout: float = 10.0, *, transport: str | None = None, token_file: str | None = None, tls_ca: str | None = None,
+            tls_cert: str | None = None, tls_key: str | None = None, tls_server_name: str | None = None) -> Cluster:
     """The cluster whose dispatcher is at "host:port"; of several dispatchers, "a:5050,b:5050", the one that leads.
 
     UnavailableError when none answers within `timeout` seconds, on first use.
 
     transport: how batches come: "auto" (the best that each worker offers), or "grpc", "tcp", "shm" to force one; left out:
     $HEADRACE_TRANSPORT, else auto.
+
+    Where the cluster asks for it (docs/security.md): token_file: a file with the cluster's token. tls_ca: a PEM file of the authorities that
+    the cluster's certificates are checked by; it alone turns TLS on. tls_cert, tls_key: PEM files of this trainer's own certificate.
+    tls_server_name: the name that the cluster's certificates must be for; left out: that of the address. Each falls back to the
+    environment: $HEADRACE_TOKEN_FILE, $HEADRACE_TLS_CA, $HEADRACE_TLS_CERT, $HEADRACE_TLS_KEY, $HEADRACE_TLS_SERVER_NAME.
     """
-    return Cluster(lambda: _native.Cluster.connect(address, timeout, _transport(transport)), address, timeout, transport)
+    security = {"token_file": token_file, "tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "tls_server_name": tls_server_name}
+    return Cluster(lambda: _native.Cluster.connect(address, timeout, _transport(transport), *_secured(security)), address, timeout, transport,
+                   security)
+
+
+def connected(cluster: str | Cluster, connection: dict[str, Any] | None) -> Cluster:
+    """A loader's cluster: the one that it was given, or one of its own."""
+    if isinstance(cluster, str):
+        return connect(cluster, **(connection or {}))
+    if connection:
+        raise ValueError("connection: only where `cluster` is an address; say it to hr.connect instead")
+    return cluster
 
 
 def local(workers: int = 1, *, transport: str | None = None, udf: str = "pickle") -> Cluster:

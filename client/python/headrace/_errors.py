@@ -38,6 +38,10 @@ class UnavailableError(HeadraceError, ConnectionError):
         return Exception.__str__(self)
 
 
+class UnauthenticatedError(HeadraceError):
+    """The cluster asks for a token or certificate that was not shown, or shows one that does not fit (docs/security.md)."""
+
+
 class JobEndedError(HeadraceError):
     """The job failed or was cancelled."""
 

@@ -32,6 +32,9 @@ class Loader:
         self._pipeline = pipeline
         self._options = options
         self._next_epoch: int | None = None
+        self._length: int | None = None
+        self._resumes = False
+        self._reading = False
         self._closed = False
         self._pid: int | None = None
         self._native: Any = None
@@ -68,6 +71,7 @@ class Loader:
         another pipeline, seed or dataset, or of a rank is missing.
         """
         self._stream().load_states(saved_states(states))
+        self._resumes = True
 
     def _place(self, reader: int, readers: int) -> None:
         """Which of all ranks' readers this is; the rank, of world_size, where each rank has one."""
@@ -82,10 +86,27 @@ class Loader:
             raise ClosedError("the loader is closed")
         self._stream().start_epoch(self._next_epoch)
         self._next_epoch = None
-        return _Epoch(self)
+        whole, self._resumes, self._reading = not self._resumes and not self._reading, False, True
+        return _Epoch(self, whole)
 
     def __len__(self) -> int:
-        raise TypeError("how many batches an epoch has is known when it is over: workers share the records out as they go")
+        """This rank's batches of an epoch, where all ranks have as many (ordering="deterministic", or an `uneven` that is not "free"): those of
+        the last epoch that was read to its end. TypeError before that, and elsewhere: workers share the records out as they go."""
+        if self._length is None:
+            what = "when an epoch was read to its end" if self._counts_alike() else "with ordering=\"deterministic\" or uneven=\"drop\" alone"
+            raise TypeError(f"how many batches an epoch has is known {what}: workers share the records out as they go")
+        return self._length
+
+    def _counts_alike(self) -> bool:
+        return self._options["ordering"] == "deterministic" or self._options["uneven"] != "free"
+
+    def _ended(self, batches: int | None) -> None:
+        """An epoch was read to its end; `batches`: how many it had, None where it was gone on with in its midst."""
+        self._reading = False
+        if not self._counts_alike():
+            return
+        steps = self._native.summary()["steps"] if self._options["uneven"] != "free" else 0
+        self._length = steps or batches or self._length
 
     @property
     def epoch(self) -> int:
@@ -104,7 +125,10 @@ class Loader:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Since the start: step_seconds (the trainer's own time), wait_seconds (it asked and had nothing), elements, bytes; held_bytes now."""
+        """Since the start: step_seconds (the trainer's own time between batches), wait_seconds (it asked and had nothing),
+        stall_fraction (of both together, the part that it waited), paused_seconds (steps so long that it did something else meanwhile:
+        an evaluation, a checkpoint; in none of the others), longest_wait_seconds, usual_step_seconds (at present), steps, elements,
+        bytes; held_bytes (fetched ahead) now."""
         return self._stream().stats()
 
     @property
@@ -136,8 +160,10 @@ def _join(cluster: Cluster, pipeline: Pipeline, options: dict[str, Any]) -> Load
 class _Epoch(Iterator[dict[str, Any]]):
     """One iteration. No generator: one that Ctrl-C ended would look like the epoch's end to whoever goes on."""
 
-    def __init__(self, loader: Loader):
+    def __init__(self, loader: Loader, whole: bool):
         self._loader = loader
+        self._whole = whole
+        self._count = 0
         self._native = loader._native
         self._pid = loader._pid
         self._over = False
@@ -157,5 +183,8 @@ class _Epoch(Iterator[dict[str, Any]]):
         if self._pid != os.getpid():
             raise ClosedError("this iteration began in the parent process, before a fork: call iter() in this one")
         batch = self._native.next(timeout)
-        self._over = batch is None
+        if batch is None:
+            self._over = True
+            self._loader._ended(self._count if self._whole else None)
+        self._count += 1
         return batch

@@ -228,7 +228,8 @@ def _serve(sock: socket.socket) -> None:
         try:
             if what == "open":
                 address, pipeline, options = argument
-                cluster = _native.Cluster.connect(address, options.pop("connect_timeout"), options.pop("transport"))
+                cluster = _native.Cluster.connect(address, options.pop("connect_timeout"), options.pop("transport"),
+                                                  *options.pop("security"))
                 loader = cluster.stream(_native.Pipeline.from_bytes(pipeline), *options.values())
                 _end_with_peer(sock, loader)
                 value = {"job": loader.job, "batched": loader.batched, "schema": loader.schema}

@@ -20,7 +20,7 @@ import uuid
 from typing import Any, Callable, Iterator
 
 from . import _ranks
-from ._cluster import Cluster, connect
+from ._cluster import Cluster, connected
 from ._dlpack import dlpack
 from ._epochs import Readers, SharedEpochs
 from ._errors import ClosedError, EpochOverError
@@ -73,7 +73,8 @@ class Loader(torch.utils.data.IterableDataset):
     out when left out: an initialised torch.distributed process group, then RANK and WORLD_SIZE, then 0 of 1; ValueError when they
     contradict each other. pin_memory: batches in pinned memory; None: where CUDA is. copy: tensors own their memory. Without, they
     borrow what arrived, which may be mapped read-only: a write in place (x.mul_(2), torch.relu_) may then end the process. length: what
-    len() says, in batches, when you know it. ordering, ordered_lanes, ordered_window_bytes: as in Cluster.stream; "deterministic" needs num_workers of 0 or 1.
+    len() says, in batches, when you know it. connection: keywords of hr.connect where `cluster` is an address: {"tls_ca": "ca.pem",
+    "token_file": "token"}. ordering, ordered_lanes, ordered_window_bytes: as in Cluster.stream; "deterministic" needs num_workers of 0 or 1.
 
     In a DataLoader use batch_size=None. Each of its workers is a reader of its own, and takes its share: over all workers each record
     of the rank comes exactly once. It connects when it is first iterated over, in the process that does.
@@ -82,13 +83,14 @@ class Loader(torch.utils.data.IterableDataset):
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                  world_size: int | None = None, prefetch_bytes: int = 256 << 20, pin_memory: bool | None = None, copy: bool = True,
                  length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None,
-                 uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0, ordered_window_bytes: int = 0):
+                 uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0, ordered_window_bytes: int = 0,
+                 connection: dict[str, Any] | None = None):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
         if self.world_size > 1 and not job:
             raise ValueError(f"there are {self.world_size} ranks: name the job that they share (job=...)")
         self._pipeline = pipeline
-        self._cluster = connect(cluster) if isinstance(cluster, str) else cluster
+        self._cluster = connected(cluster, connection)
         # Workers of a DataLoader find each other by the job's name.
         self._options = {"job": job or f"torch-{uuid.uuid4().hex[:12]}", "sharding": sharding, "rank": self.rank,
                          "world_size": self.world_size, "prefetch_bytes": prefetch_bytes, "visitation": visitation,
@@ -134,10 +136,12 @@ class Loader(torch.utils.data.IterableDataset):
             self._epochs.forget()
 
     def __len__(self) -> int:
-        if self._length is None:
-            raise TypeError("how many batches an epoch has is known when it is over: workers share the records out as they go "
+        if self._length is not None:
+            return self._length
+        if self._stream is None or self._stream_pid != os.getpid():
+            raise TypeError("how many batches an epoch has is not known yet: workers share the records out as they go "
                             "(say length=... if you know it)")
-        return self._length
+        return len(self._stream)
 
     def _reader(self) -> _Stream:
         if self._closed:

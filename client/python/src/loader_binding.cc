@@ -189,6 +189,11 @@ class NativeLoader {
     py::dict out;
     out["step_seconds"] = absl::ToDoubleSeconds(stats.step);
     out["wait_seconds"] = absl::ToDoubleSeconds(stats.wait);
+    out["paused_seconds"] = absl::ToDoubleSeconds(stats.paused);
+    out["longest_wait_seconds"] = absl::ToDoubleSeconds(stats.longest_wait);
+    out["usual_step_seconds"] = absl::ToDoubleSeconds(stats.usual_step);
+    out["stall_fraction"] = stats.stall_fraction;
+    out["steps"] = stats.steps;
     out["elements"] = stats.elements;
     out["bytes"] = stats.bytes;
     out["held_bytes"] = stats.held_bytes;
@@ -237,13 +242,17 @@ class NativeCluster {
     }
   }
 
-  static std::unique_ptr<NativeCluster> Connect(const std::string& address, double timeout,
-                                                const std::string& transport) {
+  static std::unique_ptr<NativeCluster> Connect(
+      const std::string& address, double timeout, const std::string& transport,
+      const std::string& token_file, const std::string& tls_ca, const std::string& tls_cert,
+      const std::string& tls_key, const std::string& tls_server_name) {
     LogWarningsOnly();
     NoteGrpcUse();
     ClientOptions options;
     options.connect_timeout = absl::Seconds(timeout);
     options.transport = transport;
+    options.token_file = token_file;
+    options.tls = {.cert = tls_cert, .key = tls_key, .ca = tls_ca, .server_name = tls_server_name};
     return std::make_unique<NativeCluster>(
         nullptr, ValueOrRaise(RunInterruptibly(
                      [address, options] { return Client::Connect(address, options); })));

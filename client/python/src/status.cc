@@ -15,6 +15,8 @@ const char* ClassOf(absl::StatusCode code) {
       return "NotFoundError";
     case absl::StatusCode::kPermissionDenied:
       return "PermissionDeniedError";
+    case absl::StatusCode::kUnauthenticated:
+      return "UnauthenticatedError";
     case absl::StatusCode::kAlreadyExists:
       return "JobConflictError";
     case absl::StatusCode::kDataLoss:

@@ -568,3 +568,33 @@ def test_a_trainer_killed_leaves_its_records_to_the_others(cluster, stage):
         loader = connection.stream(numbers(), job="killed", prefetch_bytes=4096, on_client_loss="reassign")
         loader.set_epoch(0)
         assert_each_once(theirs + indices(loader))
+
+
+@pytest.mark.parametrize("options", [{"ordering": "deterministic"}, {"uneven": "drop"}, {"uneven": "pad"}])
+def test_the_length_is_that_of_the_last_whole_epoch_where_ranks_have_as_many(cluster, options):
+    with hr.connect(cluster.address) as connection:
+        loader = connection.stream(numbers(), **options)
+        with pytest.raises(TypeError, match="read to its end"):
+            len(loader)
+        batches = sum(1 for _ in loader)
+        assert len(loader) == batches
+        part = iter(loader)
+        next(part)
+        assert len(loader) == batches
+    with hr.connect(cluster.address) as connection:
+        loader = connection.stream(numbers())
+        assert sum(1 for _ in loader) >= ELEMENTS // BATCH
+        with pytest.raises(TypeError, match="uneven"):
+            len(loader)
+
+
+def test_the_stats_say_what_the_trainer_waited_for(cluster):
+    with hr.connect(cluster.address) as connection:
+        loader = connection.stream(numbers())
+        for batch in loader:
+            pass
+        stats = loader.stats
+    assert stats["steps"] + (1 if stats["paused_seconds"] else 0) >= stats["elements"] - 1
+    assert stats["wait_seconds"] > 0 and 0 < stats["stall_fraction"] <= 1
+    assert 0 < stats["longest_wait_seconds"] <= stats["wait_seconds"]
+    assert stats["usual_step_seconds"] >= 0 and stats["paused_seconds"] >= 0

@@ -5,15 +5,16 @@
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include <string>
 
-#include "transport/tls_files.h"
+#include "common/tls_files.h"
 
 namespace headrace {
 
-// A self-signed certificate for 127.0.0.1, and its key.
-inline TlsFiles MakeCertificate(const std::string& name) {
+// A self-signed certificate for `names`, and its key.
+inline TlsFiles MakeCertificate(const std::string& name, const char* for_names = "IP:127.0.0.1") {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* cert = X509_new();
   X509_set_version(cert, 2);
@@ -25,14 +26,15 @@ inline TlsFiles MakeCertificate(const std::string& name) {
   X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
                              reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
   X509_set_issuer_name(cert, subject);
-  X509_EXTENSION* names =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+  X509_EXTENSION* names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, for_names);
   X509_add_ext(cert, names, -1);
   X509_EXTENSION_free(names);
   X509_sign(cert, key, EVP_sha256());
   TlsFiles files;
-  files.cert = ::testing::TempDir() + "transport_test_" + name + ".pem";
-  files.key = ::testing::TempDir() + "transport_test_" + name + ".key";
+  const std::string path =
+      ::testing::TempDir() + "certificate_" + std::to_string(getpid()) + "_" + name;
+  files.cert = path + ".pem";
+  files.key = path + ".key";
   FILE* out = fopen(files.cert.c_str(), "w");
   PEM_write_X509(out, cert);
   fclose(out);
