@@ -25,6 +25,12 @@ absl::StatusOr<std::unique_ptr<DispatcherClient>> ClusterOption::Connect() const
   return DialDispatchers(address_, RealClock(), dial);
 }
 
+absl::StatusOr<std::unique_ptr<FleetCalls>> ClusterOption::ConnectFleet() const {
+  HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
+                      MakeChannelOptions(security_.tls, security_.token_file));
+  return DialFleet(address_, RealClock(), dial);
+}
+
 absl::Status ClusterOption::Explained(const absl::Status& status) const {
   const std::string_view message(status.message().data(), status.message().size());
   if (absl::IsDeadlineExceeded(status)) {

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "cli/security_flags.h"
 #include "rpc/dispatcher_client.h"
+#include "rpc/fleet_calls.h"
 
 namespace CLI {
 class App;
@@ -25,6 +26,7 @@ class ClusterOption {
   absl::Duration timeout() const { return absl::Seconds(5); }
   // No connection is made yet: what is wrong with it comes from the first call; see Explain.
   absl::StatusOr<std::unique_ptr<DispatcherClient>> Connect() const;
+  absl::StatusOr<std::unique_ptr<FleetCalls>> ConnectFleet() const;
   // A call's answer, or what failed, where, and what to do about it.
   template <typename Reply>
   absl::StatusOr<Reply> Explain(absl::StatusOr<Reply> reply) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -30,17 +31,22 @@ struct SecurityFlags {
   }
 };
 
-// For `headrace worker`, of a cluster that this process begins.
+// For `headrace worker`, of a cluster that this process begins; flags that are there stay as
+// they are.
 inline void AppendSecurity(const std::string& token_file, const TlsFiles& tls,
                            std::vector<std::string>& arguments) {
-  const auto add = [&arguments](const char* flag, const std::string& value) {
-    if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
+  const auto add = [&arguments](const std::string& flag, const std::string& value) {
+    const bool given = std::any_of(arguments.begin(), arguments.end(), [&flag](const auto& word) {
+      return word == flag || word.starts_with(flag + "=");
+    });
+    if (!given && !value.empty()) arguments.insert(arguments.end(), {flag, value});
   };
   add("--token-file", token_file);
   add("--tls.cert", tls.cert);
   add("--tls.key", tls.key);
   add("--tls.ca", tls.ca);
   add("--tls.server-name", tls.server_name);
+  if (!tls.client_certificates) add("--tls.client-certificates", "false");
 }
 
 }  // namespace headrace

@@ -6,10 +6,12 @@
 
 #include "cli/command.h"
 #include "cli/config_flags.h"
+#include "cli/security_flags.h"
 #include "cli/worker_launch.h"
 #include "common/metrics/metrics_server.h"
 #include "common/metrics/process_metrics.h"
 #include "common/sync/signals.h"
+#include "rpc/call_security.h"
 #include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
@@ -31,11 +33,15 @@ class OrchestratorCommand final : public Command {
     Metrics metrics("orchestrator");
     const ProcessMetrics process_metrics = AddProcessMetrics(metrics);
     Orchestrator::Deps deps;
-    HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock()));
-    HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock()));
+    HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
+                        MakeChannelOptions(config.tls, config.token_file));
+    HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock(), dial));
+    HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock(), dial));
     deps.clock = &RealClock();
     deps.metrics = &metrics;
-    const WorkerLaunch launch{config.dispatcher, config.process.worker_arguments,
+    std::vector<std::string> arguments = config.process.worker_arguments;
+    AppendSecurity(config.token_file, config.tls, arguments);
+    const WorkerLaunch launch{config.dispatcher, std::move(arguments),
                               config.process.log_directory};
     deps.launch = [launch](const std::string& tag) { return launch.StartTagged(tag); };
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Orchestrator> orchestrator,

@@ -10,12 +10,10 @@
 #include "cli/command.h"
 #include "cli/proto_json.h"
 #include "cli/table.h"
-#include "common/clock.h"
 #include "common/status.h"
 #include "common/sync/signals.h"
 #include "orchestrator/observation/collector.h"
 #include "orchestrator/observation/limits.h"
-#include "rpc/fleet_calls.h"
 
 namespace headrace {
 namespace {
@@ -46,7 +44,7 @@ class Top final : public Command {
 
   absl::Status Run() override {
     ShutdownSignal signal;
-    HR_ASSIGN_OR_RETURN(auto fleet_calls, DialFleet(cluster_.address(), RealClock()));
+    HR_ASSIGN_OR_RETURN(auto fleet_calls, cluster_.ConnectFleet());
     const bool once = once_ || cluster_.json() || ::isatty(STDOUT_FILENO) == 0;
     orchestrate::Collector collector;
     HR_ASSIGN_OR_RETURN(v1::ObserveFleetReply fleet, Ask(*fleet_calls));
@@ -75,7 +73,7 @@ class Top final : public Command {
     request.set_job_name(job_);
     request.set_decisions(true);
     HR_ASSIGN_OR_RETURN(v1::ObserveFleetReply fleet,
-                        calls.ObserveFleet(request, cluster_.timeout()));
+                        cluster_.Explain(calls.ObserveFleet(request, cluster_.timeout())));
     if (!job_.empty() && fleet.jobs().empty()) {
       return NotFound("no job '{}' at {}: `headrace jobs` lists those that run or ran lately", job_,
                       cluster_.address());

@@ -17,6 +17,7 @@
 #include "embedded/embedded_cluster.h"
 #include "orchestrator/role/orchestrator.h"
 #include "pipeline/catalog/catalog.h"
+#include "rpc/call_security.h"
 #include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
@@ -64,8 +65,10 @@ class Up final : public Command {
     std::vector<std::string> arguments = {"--log.level", config.log.level};
     functions_.Append(arguments);
     AppendSecurity(config.token_file, config.tls, arguments);
+    HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
+                        MakeChannelOptions(config.tls, config.token_file));
     const absl::Status status = workers_ == "auto"
-                                    ? RunAuto(*dispatcher, arguments, metrics, signal.token())
+                                    ? RunAuto(*dispatcher, dial, arguments, metrics, signal.token())
                                     : RunFixed(*dispatcher, arguments, signal.token());
     dispatcher->Shutdown(absl::Milliseconds(300));
     return status;
@@ -95,8 +98,9 @@ class Up final : public Command {
   }
 
   // The orchestrator of this cluster, in this process.
-  absl::Status RunAuto(const Dispatcher& dispatcher, std::vector<std::string> arguments,
-                       Metrics& metrics, const CancellationToken& stop) {
+  absl::Status RunAuto(const Dispatcher& dispatcher, const ChannelOptions& dial,
+                       std::vector<std::string> arguments, Metrics& metrics,
+                       const CancellationToken& stop) {
     const size_t cores = std::max(1u, std::thread::hardware_concurrency());
     OrchestratorConfig config;
     config.dispatcher = dispatcher.address();
@@ -108,8 +112,8 @@ class Up final : public Command {
     arguments.insert(arguments.end(), {"--compute-threads", "1"});
     const WorkerLaunch launch{config.dispatcher, std::move(arguments), log_directory_};
     Orchestrator::Deps deps;
-    HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock()));
-    HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock()));
+    HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock(), dial));
+    HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock(), dial));
     deps.clock = &RealClock();
     deps.metrics = &metrics;
     deps.launch = [launch](const std::string& tag) { return launch.StartTagged(tag); };

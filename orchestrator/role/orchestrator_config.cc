@@ -1,6 +1,7 @@
 #include "orchestrator/role/orchestrator_config.h"
 
 #include "common/role/log_section.h"
+#include "common/role/tls_section.h"
 #include "common/status.h"
 
 namespace headrace {
@@ -36,6 +37,11 @@ ConfigSpec<OrchestratorConfig> OrchestratorConfigSpec() {
   ConfigSpec<C> spec("orchestrator");
   spec.Field("dispatcher", &C::dispatcher,
              "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
+      .Field("token_file", &C::token_file,
+             "file with the cluster's token, which the dispatcher asks for; empty: none")
+      .Section("tls", &C::tls, TlsSection(),
+               "how the dispatcher is dialled; none: plain text. Workers of the driver process get "
+               "the same files and the token, unless worker_arguments name others")
       .Field("metrics_listen", &C::metrics_listen, "address:port of /metrics; empty: none")
       .Field("driver", &C::driver,
              "who carries decisions out: none (they are advice), process (workers are children of "

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/config/config.h"
 #include "common/logging/logging.h"
+#include "common/tls_files.h"
 #include "orchestrator/autoscale/autoscaler.h"
 
 namespace headrace {
@@ -35,6 +36,8 @@ struct KubernetesDriverConfig {
 
 struct OrchestratorConfig {
   std::string dispatcher = "localhost:5050";
+  std::string token_file = {};
+  TlsFiles tls;
   std::string metrics_listen = {};
   std::string driver = "none";
   int64_t min_workers = 1;

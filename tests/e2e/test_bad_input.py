@@ -444,6 +444,14 @@ def test_a_trainer_without_a_dispatcher():
     says(str(error.value), address, "dispatcher", "is it running")
 
 
+@pytest.mark.parametrize("command", [["jobs"], ["jobs", "release", "a"], ["workers"], ["top", "--once"], ["cancel", "a"], ["drain", "1"]])
+def test_a_command_without_a_dispatcher(command):
+    address = f"127.0.0.1:{free_port()}"
+    done = processes.run(*command, "--cluster", address, check=False, timeout=BOUND)
+    assert done.returncode == FAILED
+    says(error_line(done), f"no dispatcher answers at {address}: start one", "--cluster", "HEADRACE_CLUSTER")
+
+
 def test_settings_that_cannot_be(tmp_path):
     path = tmp_path / "worker.yaml"
     path.write_text("dispatcher: localhost:5050\nconnect_timout: 1s\n")

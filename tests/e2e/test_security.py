@@ -148,6 +148,40 @@ def test_a_command_without_any_of_it_fails_with_advice(guarded):
     assert done.returncode == 1 and "--token-file" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_top_shows_it_as_well(guarded):
+    done = processes.run("top", "--cluster", guarded.address, "--once", "--seconds", 0.2, "--output", "json", *guarded.flags())
+    assert len(json.loads(done.stdout)["workers"]) == 2
+    done = processes.run("top", "--cluster", guarded.address, "--once", check=False)
+    assert done.returncode == 1 and "--tls-ca" in done.stderr and done.stderr.count("\n") == 1
+    done = processes.run("top", "--cluster", guarded.address, "--once", *guarded.flags(token_file=None), check=False)
+    assert done.returncode == 1 and "--token-file" in done.stderr
+
+
+def test_an_orchestrator_starts_workers_that_fit(guarded, tmp_path):
+    guard = (*tls_flags(guarded.role, guarded.authority.cert), "--token-file", guarded.token)
+    with Cluster(tmp_path, workers=0, dispatcher_args=guard) as running:
+        log = tmp_path / "orchestrator.log"
+        with open(log, "wb") as out:
+            orchestrator = subprocess.Popen([str(processes.HEADRACE), "orchestrator", "--dispatcher", running.address, "--driver", "process",
+                                             "--max-workers", "1", "--poll", "100ms", *map(str, guard)], stdout=out, stderr=out)
+        try:
+            with hr.connect(running.address, **guarded.keywords()) as cluster:
+                assert numbers(cluster.stream(hr.range(100).batch(8))) == list(range(100))
+            orchestrator.terminate()
+            assert orchestrator.wait(10 * processes.SLOW) == 0, log.read_text()
+        finally:
+            orchestrator.kill()
+            orchestrator.wait()
+
+
+def test_workers_of_up_fit_where_trainers_need_no_certificate(guarded, tmp_path):
+    guard = (*tls_flags(guarded.role, guarded.authority.cert), "--tls.client-certificates", "false", "--token-file", guarded.token)
+    for workers in ("1", "auto"):
+        with Role(tmp_path, f"up-{workers}", "up", "--workers", workers, "--max-workers", "1", "--listen", "127.0.0.1:0", *guard) as up:
+            with hr.connect(up.address(), transport="tcp", **guarded.keywords(tls_cert=None, tls_key=None)) as cluster:
+                assert numbers(cluster.stream(hr.range(100).batch(8))) == list(range(100))
+
+
 def test_files_that_are_not_there_are_named(guarded, tmp_path):
     assert str(tmp_path / "none.pem") in guarded.refusal(tls_ca=tmp_path / "none.pem")
     assert "tls.key" in guarded.refusal(tls_key=None)
