@@ -122,3 +122,12 @@ cert: ""
   secret: {secretName: {{ . }}, defaultMode: 0440}
 {{- end }}
 {{- end -}}
+
+{{- define "headrace.orchestratorConfig" -}}
+{{- $fixed := dict "dispatcher" (include "headrace.dispatcherAddress" .) "driver" "kubernetes" -}}
+{{- $_ := set $fixed "metrics_listen" (printf "%s:%v" .Values.listenHost .Values.metrics.port) -}}
+{{- $_ := set $fixed "token_file" (include "headrace.tokenFile" .) -}}
+{{- $_ := set $fixed "tls" (include "headrace.tlsConfig" . | fromYaml) -}}
+{{- $_ := set $fixed "kubernetes" (dict "kind" "deployment" "name" (printf "%s-worker" (include "headrace.fullname" .))) -}}
+{{- include "headrace.config" (dict "root" . "role" "orchestrator" "given" .Values.orchestrator.config "fixed" $fixed) -}}
+{{- end -}}

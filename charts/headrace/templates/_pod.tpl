@@ -17,8 +17,8 @@ annotations:
 {{- end -}}
 
 {{- define "headrace.podSpec" -}}
-serviceAccountName: {{ include "headrace.serviceAccountName" .root }}
-automountServiceAccountToken: {{ .root.Values.serviceAccount.automount }}
+serviceAccountName: {{ default (include "headrace.serviceAccountName" .root) .serviceAccountName }}
+automountServiceAccountToken: {{ default .root.Values.serviceAccount.automount .automount }}
 enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
