@@ -62,8 +62,10 @@ class Reader {
   }
 
   absl::Status ReadStatus() {
-    answer_.status.resize(rows_);
-    HR_RETURN_IF_ERROR(CopyWords(header_[kAnswerStatusAt], rows_, answer_.status.data()));
+    answer_.status.assign(rows_, 1);
+    if (header_[kAnswerStatusAt] != kEveryRow) {
+      HR_RETURN_IF_ERROR(CopyWords(header_[kAnswerStatusAt], rows_, answer_.status.data()));
+    }
     for (const int64_t status : answer_.status) {
       const int64_t most = spec_.kind == FunctionKind::kFlatMap ? INT32_MAX : 1;
       const int64_t least = spec_.kind == FunctionKind::kMap ? 1 : 0;

@@ -60,6 +60,18 @@ TEST_F(AnswerTest, ReadsWhatWasWritten) {
   EXPECT_EQ(answer->cpu_nanos, 99u);
 }
 
+TEST_F(AnswerTest, OneRowOutOfEachNeedsNoList) {
+  words_[kAnswerRows] = 1;
+  words_[kAnswerErrors] = 0;
+  words_[kAnswerStatusAt] = kEveryRow;
+  const absl::StatusOr<Answer> answer = Read(1);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->status, testing::ElementsAre(1));
+  EXPECT_EQ(answer->columns[1].cells[0].string(), "abc");
+  words_[kAnswerRowsOut] = 0;  // and its header must say the same
+  EXPECT_FALSE(Read(1).ok());
+}
+
 TEST_F(AnswerTest, EveryWrongWordIsRefusedOrHarmless) {
   const std::vector<int64_t> right = words_;
   const int64_t values[] = {-1, 0, 3, 401, 1 << 20, INT64_MAX, INT64_MIN, INT64_MAX / 8};

@@ -76,7 +76,7 @@ class Writer {
 
   void WriteHeader() {
     auto* words = reinterpret_cast<int64_t*>(at_);
-    std::fill_n(words, kRequestPosted, 0);  // that one is the keeper's
+    std::fill_n(words, kHeaderWords, 0);
     words[kRequestRows] = static_cast<int64_t>(rows_.size());
     words[kRequestColumns] = static_cast<int64_t>(options_.columns.size());
     words[kRequestKeysAt] = static_cast<int64_t>(keys_at_);

@@ -12,6 +12,8 @@ namespace {
 
 // How long subprocesses wait for the function's next task.
 constexpr absl::Duration kKeepUnused = absl::Minutes(1);
+// Blocks under way for each subprocess: quick ones share wake-ups, several at a time.
+constexpr size_t kAhead = 6;
 
 class Session final : public AsyncSession {
  public:
@@ -30,7 +32,7 @@ class Session final : public AsyncSession {
     delivery_->Stop();
     group_->DropSession(*delivery_);
   }
-  size_t width() const override { return group_->width(); }
+  size_t width() const override { return kAhead * group_->width(); }
 
  private:
   const std::shared_ptr<udf::FunctionGroup> group_;

@@ -106,6 +106,7 @@ class Function:
         # Where the input of the same name and type stands: a value that is handed back as it was is not copied.
         types = {name: (i, dtype) for i, (name, dtype) in enumerate(spec["inputs"])}
         self.same = [types[o.name][0] if types.get(o.name, (0, ""))[1] == o.type_name else None for o in self.outputs]
+        self.plan = list(zip(self.outputs, self.same))
         self.warned = False
         self.check_signature()
 
@@ -157,20 +158,33 @@ class Function:
 
     # --- Calls. Each fills `status` (rows out of each row, or FAILED), `errors`, and the columns' values.
 
-    def run(self, words, request, answer):
+    def contents(self, request):
+        """Rows, whether each is a call of its own, columns, keys. A request that lies as the last one in its slot did costs a look."""
+        head = request.memory[:self.words.size]
+        if head == request.seen:
+            return request.contents
+        request.forget()
+        words, memory = self.words.unpack(head), request.bytes
         rows = words[0]
-        columns = [self.column(i, words, rows, request) for i in range(len(self.names))]
-        keys = np_frombuffer(request, np_uint64, 2 * rows, words[2]).reshape(rows, 2) if self.random else None
-        if self.batched and not words[4]:
+        columns = [self.column(i, words, rows, memory) for i in range(len(self.names))]
+        keys = np_frombuffer(memory, np_uint64, 2 * rows, words[2]).reshape(rows, 2) if self.random else None
+        contents = rows, words[4], columns, keys
+        if all(type(c) is ndarray for c in columns):
+            request.remember(head, contents)
+        return contents
+
+    def run(self, request, answer):
+        rows, single, columns, keys = self.contents(request)
+        if self.batched and not single:
             try:
-                return self.run_batched(rows, columns, answer)
+                return rows, *self.run_batched(rows, columns)
             except BaseException as error:
-                if _getpid() != _me:
+                if not _mine[0]:
                     _exit(0)
                 if rows == 1:
-                    return [FAILED], [_words(error)], [[] for _ in self.outputs], 0
+                    return rows, [FAILED], [_words(error)], [[] for _ in self.outputs], 0
             # One of them is to blame: each on its own tells which.
-        return self.run_rows(rows, columns, keys, answer)
+        return rows, *self.run_rows(rows, columns, keys, answer)
 
     def arguments(self, columns, row):
         """A batched call of one row."""
@@ -187,6 +201,8 @@ class Function:
             try:
                 if self.batched:
                     result = self.check_batch(1, call(dict(zip(names, self.arguments(columns, row)))))
+                    if not _mine[0]:
+                        _exit(0)
                     if kind == "filter":
                         status.append(1 if result[0] else 0)
                     else:
@@ -213,24 +229,33 @@ class Function:
             except BaseException as error:
                 status.append(FAILED)
                 errors.append(_words(error))
-            if _getpid() != _me:
-                _exit(0)  # the function forked; its copy has no business here
+            if not _mine[0]:
+                _exit(0)
         rows_out = sum(s for s in status if s > 0)
         values = [UNCHANGED if u and rows_out == len(v) else v for u, v in zip(unchanged, values)]
-        return status, errors, values, rows_out
+        every = kind != "flat_map" and rows_out == rows and not errors
+        return None if every else status, errors, values, rows_out
 
-    def run_batched(self, rows, columns, answer):
-        arguments = [c if isinstance(c, ndarray) else np_object(c) for c in columns]
+    def run_batched(self, rows, columns):
+        # Views of what is kept for the next block: a function may give an array another shape.
+        arguments = [c.view() if isinstance(c, ndarray) else np_object(c) for c in columns]
         result = self.call(dict(zip(self.names, arguments)))
-        if _getpid() != _me:
+        if not _mine[0]:
             _exit(0)
-        checked = self.check_batch(rows, result)
         if self.kind == "filter":
-            status = [1 if keep else 0 for keep in checked]
-            return status, [], [], sum(status)
-        values = [UNCHANGED if s is not None and result[o.name] is arguments[s] else v
-                  for o, s, v in zip(self.outputs, self.same, checked)]
-        return 1, [], values, rows  # for all rows
+            keep = self.check_batch(rows, result)
+            return keep, [], [], int(np_count_nonzero(keep))
+        self.check_fields(result)
+        values = []
+        for output, same in self.plan:
+            value = result[output.name]
+            if same is not None and value is arguments[same]:
+                value = UNCHANGED  # whether its shape is the declared one is looked at by the worker
+            elif (output.fixed is None or type(value) is not ndarray or value.dtype is not output.dtype
+                  or value.shape != (rows, *output.fixed)):
+                value = self.check_rows(output, value, rows)
+            values.append(value)
+        return None, [], values, rows
 
     def check_condition(self, result):
         if isinstance(result, (bool, np_bool)):
@@ -238,6 +263,8 @@ class Function:
         raise Refused(f"returned a {type(result).__name__}; a filter returns True or False")
 
     def check_fields(self, result):
+        if type(result) is dict and result.keys() == self.returned:
+            return
         if not isinstance(result, dict):
             raise Refused(f"returned a {type(result).__name__}; it must be a dict of the fields {', '.join(o.name for o in self.outputs)}")
         if result.keys() != self.returned:
@@ -272,41 +299,41 @@ class Function:
                 raise Refused(f"returned {keep.dtype}{list(keep.shape)}; for {rows} records a filter returns bool[{rows}]")
             return keep
         self.check_fields(result)
-        out = []
-        for output in self.outputs:
-            value = result[output.name]
-            if not isinstance(value, (ndarray, list, tuple)):
-                output.refuse(f"a {type(value).__name__} instead of an array of {rows} rows")
-            if len(getattr(value, "shape", [0])) == 0 or len(value) != rows:
-                output.refuse(f"{len(value) if len(getattr(value, 'shape', [0])) else 'no'} rows for {rows} records")
-            if output.dtype is not None and isinstance(value, ndarray) and value.dtype != object:
-                if value.dtype != output.dtype:
-                    output.check(value)  # says what is wrong
-                output.check_shape(value.shape[1:], f"rows of shape {list(value.shape[1:])}")
-                out.append(value)
-            else:
-                out.append([output.check(v) for v in value])
-        return out
+        return [self.check_rows(output, result[output.name], rows) for output in self.outputs]
 
-    def block(self, request, answer, sequence):
-        """Works on the request in `request`, writes the answer."""
-        started = _cpu()
-        words = self.words.unpack_from(request)
+    def check_rows(self, output, value, rows):
+        """A returned field of `rows` rows: an array as it is, or a list of checked values."""
+        if not isinstance(value, (ndarray, list, tuple)):
+            output.refuse(f"a {type(value).__name__} instead of an array of {rows} rows")
+        if len(getattr(value, "shape", [0])) == 0 or len(value) != rows:
+            output.refuse(f"{len(value) if len(getattr(value, 'shape', [0])) else 'no'} rows for {rows} records")
+        if output.dtype is not None and isinstance(value, ndarray) and value.dtype != object:
+            if value.dtype != output.dtype:
+                output.check(value)  # says what is wrong
+            output.check_shape(value.shape[1:], f"rows of shape {list(value.shape[1:])}")
+            return value
+        return [output.check(v) for v in value]
+
+    def block(self, request, answer, sequence, started):
+        """Works on the request in `request`, writes the answer. `started`, and returned: the process's CPU time at its begin and end."""
         answer.start(sequence, len(self.outputs))
-        status, errors, values, rows_out = self.run(words, request, answer)
+        rows, status, errors, values, rows_out = self.run(request, answer)
         try:
             self.write(answer, values)
         except Refused as error:
-            status, rows_out = [FAILED] * words[0], 0
-            errors = [str(error)] * words[0]
+            status, rows_out = [FAILED] * rows, 0
+            errors = [str(error)] * rows
             answer.start(sequence, len(self.outputs))
             self.write(answer, [[] for _ in self.outputs])
-        answer.finish(words[0], rows_out, len(self.outputs) if self.kind != "filter" else 0, status, errors, started)
+        ended = _cpu()
+        answer.finish(rows, rows_out, len(self.outputs) if self.kind != "filter" else 0, status, errors, ended - started)
+        return ended
 
     def write(self, answer, values):
-        for index, (output, value) in enumerate(zip(self.outputs, values)):
+        for index, value in enumerate(values):
+            output = self.outputs[index]
             if value is UNCHANGED:
-                answer.column(index, UNCHANGED)
+                answer.unchanged(index)
             elif output.dtype is None:
                 answer.strings(index, output, value)
             elif isinstance(value, ndarray):
@@ -335,6 +362,7 @@ def _load(request, answer, size):
 def _serve():
     requests = answers = posted = None
     function = None
+    spent = _cpu()
     told, since = [], 0  # answers that the worker does not know of yet, and when the first of them was begun
     while True:
         messages = _read(CONTROL, 32 * SLOTS)
@@ -345,13 +373,15 @@ def _serve():
             if requests is None:
                 requests = [Request(i) for i in range(SLOTS)]
                 answers = [Answer(i, sequence) for i in range(SLOTS)]
-                posted = requests[0].head()
+                posted = answers[0].head()
             if operation == LOAD:
                 function = _load(requests[slot], answers[slot], size)
             else:
                 request = requests[slot]
-                function.block(request.view(size), answers[slot], sequence)
-                if request.kept() and not function.warned:
+                if size != request.size:
+                    request.view(size)
+                spent = function.block(request, answers[slot], sequence, spent)
+                if not function.warned and request.kept():
                     function.warned = True
                     sys.stderr.write(f"{function.name} keeps arrays that it was given: their bytes change with later blocks; keep copies\n")
             now = _now()

@@ -1,7 +1,7 @@
 
 
 # Second part of the host: the shared memory of a slot. Follows host_values.py.
-_column_heads = {words: struct.Struct(f"<{words}q") for words in (1, 13)}  # UNCHANGED, and all others
+_column_head = struct.Struct("<13q")
 
 
 class Answer:
@@ -16,9 +16,14 @@ class Answer:
         self.size = os.fstat(self.fd).st_size
         self.memory = mmap.mmap(self.fd, self.size)
         self.words = memoryview(self.memory).cast("q")
+        # index -> (shape, begin, end, array): a column that still lies as the last block's did needs its bytes alone.
+        self.lying = {}
+
+    def head(self):
+        """The words of its header, as they are at any time."""
+        return memoryview(mmap.mmap(self.fd, 8 * HEADER_WORDS)).cast("q")
 
     def start(self, sequence, columns):
-        self.words[PROGRESS_AT] = 0
         self.words[SEQUENCE_AT] = sequence
         self.at = 8 * (HEADER_WORDS + COLUMN_WORDS * columns)
 
@@ -50,7 +55,12 @@ class Answer:
         return at
 
     def column(self, index, *words):
-        _column_heads[len(words)].pack_into(self.memory, 8 * (HEADER_WORDS + COLUMN_WORDS * index), *words)
+        self.lying.pop(index, None)
+        _column_head.pack_into(self.memory, 8 * (HEADER_WORDS + COLUMN_WORDS * index), *words)
+
+    def unchanged(self, index):
+        self.lying.pop(index, None)
+        self.words[HEADER_WORDS + COLUMN_WORDS * index] = UNCHANGED
 
     def dims(self, shapes):
         rows = np_zeros((len(shapes), DIMS_WORDS), np_int64)
@@ -61,9 +71,17 @@ class Answer:
 
     def dense(self, index, array):
         """Rows that one array holds."""
+        shape, begin = array.shape, self.at
+        last = self.lying.get(index)
+        if last is not None and last[0] == shape and last[1] == begin:
+            self.at = last[2]
+            last[3][...] = array
+            return
         at = self.take(array.nbytes)
-        self.array(array.shape, array.dtype, at)[...] = array
-        self.numeric(index, array.shape[1:], at, array.nbytes, array.size)
+        to = self.array(shape, array.dtype, at)
+        to[...] = array
+        self.numeric(index, shape[1:], at, array.nbytes, array.size)
+        self.lying[index] = (shape, begin, self.at, to)
 
     def numeric(self, index, shape, at, nbytes, items):
         self.column(index, DENSE, len(shape), *shape, *(0,) * (6 - len(shape)), at, nbytes, 0, 0, items)
@@ -111,18 +129,22 @@ class Answer:
             self.column(index, RAGGED, 0, 0, 0, 0, 0, 0, 0, data_at, int(offsets[-1]), offsets_at, self.dims(shapes), len(flat))
 
     def finish(self, rows, rows_out, columns, status, errors, cpu):
-        status_at = self.take(8 * rows)
-        self.array((rows,), np_int64, status_at)[:] = status
-        offsets_at = data_at = 0
-        offsets = [0]
+        """`status`: an int for each row; None: one row came out of each."""
+        status_at = EVERY_ROW
+        if status is not None:
+            status_at = self.take(8 * rows)
+            self.array((rows,), np_int64, status_at)[:] = status
+        offsets_at = data_at = end = 0
         if errors:
             texts = [e.encode(errors="replace") for e in errors]
+            offsets = [0]
             for text in texts:
                 offsets.append(offsets[-1] + len(text))
+            end = offsets[-1]
             offsets_at = self.int64s(offsets)
             data_at = self.blob(b"".join(texts))
-        _answer_head.pack_into(self.memory, 0, 1, rows, rows_out, columns, status_at, len(errors), offsets_at, data_at, offsets[-1],
-                               _cpu() - cpu, self.at)
+        _answer_head.pack_into(self.memory, 8, rows, rows_out, columns, status_at, len(errors), offsets_at, data_at, end, cpu, self.at)
+        self.words[0] = 1  # last: who sees it sees all the others
 
 
 class Request:
@@ -131,18 +153,28 @@ class Request:
     def __init__(self, slot):
         self.fd = REQUESTS[slot]
         self.size = 0
+        self.forget()
 
     def view(self, size):
         if size != self.size:
+            self.forget()
             self.memory = mmap.mmap(self.fd, size, prot=mmap.PROT_READ)
             self.bytes, self.size = memoryview(self.memory), size
-            self.references = sys.getrefcount(self.bytes)
+            self.references = _refcount(self.bytes)
         return self.bytes
 
-    def head(self):
-        """The words of its header, as they are at any time."""
-        return memoryview(mmap.mmap(self.fd, 8 * HEADER_WORDS, prot=mmap.PROT_READ)).cast("q")
+    def forget(self):
+        self.seen, self.contents = None, None
+
+    def remember(self, head, contents):
+        """What was made of a request whose header was `head`, for the next ones that are alike: arrays alone, no values."""
+        self.seen, self.contents = head, contents
 
     def kept(self):
         """Somebody still holds an array of a block that is done."""
-        return sys.getrefcount(self.bytes) > self.references
+        if self.seen is None:
+            return _refcount(self.bytes) > self.references
+        for array in self.contents[2]:
+            if _refcount(array) > 3:  # the list's, the loop's, the call's
+                return True
+        return False

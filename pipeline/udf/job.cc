@@ -40,9 +40,38 @@ Cell CellOf(const Block& in, const ColumnPlan::Output& output, const Place& plac
   return column.unchanged ? in.column(*output.input)[row] : column.cells[place.first + part];
 }
 
-// An input cell that goes out again must be what the output's field admits.
-bool Admitted(const ColumnPlan& plan, size_t field, const Cell& cell) {
-  return plan.schema.get()->fields()[field].shape.Admits(cell.shape);
+// A cell that came in goes out again in an output's field, which may be declared more narrowly.
+void Admit(Block& block, const ColumnPlan& plan, size_t field, size_t row, const Cell& cell) {
+  const Field& declared = plan.schema->fields()[field];
+  if (declared.shape.Admits(cell.shape)) return;
+  block.Fail(row, InvalidArgument("returned '{}' as it was, of shape {}, which is declared as {}",
+                                  declared.name, cell.shape.ToString(), declared.shape.ToString()));
+}
+
+// Every row was answered, in one piece, and has one row out.
+bool Whole(const Job& job) {
+  return job.answered.size() == 1 && job.failed.empty() &&
+         job.answered[0].first.size() == job.block.rows() && job.answered[0].second.errors.empty();
+}
+
+// MapColumns for a job that is whole: columns go as they are.
+void TakeColumns(Job& job) {
+  Block& block = job.block;
+  const ColumnPlan& plan = job.delivery->plan();
+  Answer& answer = job.answered[0].second;
+  std::vector<std::vector<Cell>> columns(plan.outputs.size());
+  for (size_t f = 0; f < columns.size(); ++f) {
+    const ColumnPlan::Output& output = plan.outputs[f];
+    if (output.returned && !answer.columns[output.at].unchanged) {
+      columns[f] = std::move(answer.columns[output.at].cells);
+      continue;
+    }
+    // The column of the field's own name, so no other field takes it.
+    columns[f] = std::move(block.column(*output.input));
+    for (size_t row = 0; !output.fits && row < block.rows(); ++row)
+      Admit(block, plan, f, row, columns[f][row]);
+  }
+  block.columns() = std::move(columns);
 }
 
 void MapColumns(Job& job, const std::vector<Place>& places) {
@@ -54,14 +83,8 @@ void MapColumns(Job& job, const std::vector<Place>& places) {
     for (size_t row = 0; row < block.rows(); ++row) {
       if (output.returned && places[row].answer == nullptr) continue;
       columns[f][row] = CellOf(block, output, places[row], row, 0);
-      if (!output.returned || !block.live(row) ||
-          Admitted(job.delivery->plan(), f, columns[f][row]))
-        continue;
-      block.Fail(row,
-                 InvalidArgument("returned '{}' as it was, of shape {}, which is declared as {}",
-                                 job.delivery->plan().schema->fields()[f].name,
-                                 columns[f][row].shape.ToString(),
-                                 job.delivery->plan().schema->fields()[f].shape.ToString()));
+      if (output.returned && block.live(row))
+        Admit(block, job.delivery->plan(), f, row, columns[f][row]);
     }
   }
   block.columns() = std::move(columns);
@@ -112,13 +135,13 @@ absl::StatusOr<ColumnPlan> ColumnPlan::Make(const Schema& input,
   for (size_t at = 0; at < input.size(); ++at) {
     const bool given = std::find(plan.inputs.begin(), plan.inputs.end(), at) != plan.inputs.end();
     if (!given || spec.kind == FunctionKind::kFilter) {
-      plan.outputs.push_back({false, at, at});
+      plan.outputs.push_back({false, at, at, true});
       out.Add(input[at]);
       continue;
     }
     for (size_t i = 0; i < spec.outputs.size(); ++i) {
       if (spec.outputs[i].name != input[at].name) continue;
-      plan.outputs.push_back({true, i, at});
+      plan.outputs.push_back({true, i, at, spec.outputs[i].shape == input[at].shape});
       out.Add(spec.outputs[i]);
       placed[i] = true;
     }
@@ -165,8 +188,12 @@ Job::Job(Block b, AsyncSession::Done d, std::shared_ptr<Delivery> session)
 }
 
 AsyncResult Assemble(Job& job, const FunctionSpec& spec) {
-  const std::vector<Place> places = Places(job, job.block);
   Block& block = job.block;
+  if (spec.kind == FunctionKind::kMap && Whole(job)) {
+    TakeColumns(job);
+    return {std::move(block), job.cpu_nanos};
+  }
+  const std::vector<Place> places = Places(job, block);
   if (spec.kind == FunctionKind::kFlatMap) {
     Block out = CutRows(job, places);
     block.Compact();  // what failed moves to its lists

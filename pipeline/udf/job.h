@@ -24,6 +24,7 @@ struct ColumnPlan {
     bool returned = false;  // by the function, at `at` of its outputs; else kept: `at` of the block
     size_t at = 0;
     std::optional<size_t> input;  // column of the block with the same name, for unchanged values
+    bool fits = false;            // its shape is declared as that one's: what comes in may go out
   };
   std::vector<size_t> inputs;   // columns that the function gets
   std::vector<Output> outputs;  // of the step

@@ -24,7 +24,7 @@ constexpr int kIdleSliceMillis = 1000;
 constexpr absl::Duration kMeasureEvery = absl::Milliseconds(100);
 constexpr absl::Duration kKeepUnused = absl::Seconds(30);   // a subprocess without sessions
 constexpr absl::Duration kAbandonAfter = absl::Seconds(1);  // work that nobody waits for
-constexpr size_t kFlushBytes = 256 << 10;
+constexpr size_t kFlushBytes = 64 << 10;
 
 absl::Duration Now() { return RealClock().Steady(); }
 
@@ -54,6 +54,7 @@ void Keeper::RequestStop() {
 }
 
 void Keeper::Run() {
+  cpu_.LapNanos();  // this thread's from here on
   HaveProcess();
   while (!stop_) {
     PostMore();
@@ -108,7 +109,6 @@ absl::Status Keeper::Load() {
                      static_cast<int64_t>(request.size())};
   process_->Send({&load, 1});
   HR_RETURN_IF_ERROR(AwaitLoaded(Now() + options.load_timeout));
-  reinterpret_cast<int64_t*>(request.data())[kRequestPosted] = 0;  // the text lay there
   int64_t length = 0;
   std::memcpy(&length, process_->slot(0).answer.data(), sizeof(length));
   if (length == 0) return absl::OkStatus();
@@ -171,8 +171,6 @@ void Keeper::PostMore() {
     EndProcess();
     retiring_ = false;
   }
-  const CpuTimer timer;
-  Job* last = nullptr;
   while (pieces_.size() < Depth()) {
     Job* job = NextWork();
     if (job == nullptr) break;
@@ -190,20 +188,18 @@ void Keeper::PostMore() {
     Job::Rows rows = std::move(job->todo.front());
     job->todo.pop_front();
     Post(*job, std::move(rows));
-    last = job;
-    // A subprocess that has nothing, or will have to read much, begins at once.
-    if (pieces_.size() <= 1 || outbox_bytes_ > kFlushBytes) Flush();
+    // One message for all of them, for each wakes the subprocess; but it does not wait while much
+    // is copied.
+    if (outbox_bytes_ > kFlushBytes) Flush();
   }
   Flush();
-  if (last != nullptr) last->cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
 }
 
 void Keeper::Flush() {
   if (outbox_.empty()) return;
   process_->Send(outbox_);
   // After the sending: who sees this finds the messages.
-  auto* words = reinterpret_cast<volatile int64_t*>(process_->slot(0).request.data());
-  words[kRequestPosted] = outbox_.back().sequence;
+  AnswerWord(0, kAnswerPosted) = outbox_.back().sequence;
   outbox_.clear();
   outbox_bytes_ = 0;
 }
@@ -227,7 +223,9 @@ void Keeper::Post(Job& job, Job::Rows rows) {
     }
     return;
   }
-  std::memset(slot.answer.data(), 0, sizeof(int64_t) * kHeaderWords);
+  for (size_t word = 0; word < kHeaderWords; ++word) {
+    if (word != kAnswerPosted) AnswerWord(piece.slot, word) = 0;
+  }
   if (pieces_.empty()) {
     moved_at_ = piece.posted_at;
     seen_progress_ = -1;
@@ -342,17 +340,18 @@ void Keeper::Idle() {
   if (unused || event == Event::kLost || !late) EndProcess();
 }
 
+volatile int64_t& Keeper::AnswerWord(size_t slot, size_t word) const {
+  return reinterpret_cast<volatile int64_t*>(process_->slot(slot).answer.data())[word];
+}
+
 int64_t Keeper::Progress(const Piece& piece) const {
-  const auto* words =
-      reinterpret_cast<const volatile int64_t*>(process_->slot(piece.slot).answer.data());
-  if (words[kAnswerSequence] != piece.sequence) return -1;
-  return words[kAnswerProgress];
+  if (AnswerWord(piece.slot, kAnswerSequence) != piece.sequence) return -1;
+  return AnswerWord(piece.slot, kAnswerProgress);
 }
 
 // --- What came back.
 
 void Keeper::TakeAnswers() {
-  const CpuTimer timer;
   const std::vector<Message> messages = std::exchange(messages_, {});
   const absl::Duration each = (Now() - moved_at_) / static_cast<int64_t>(messages.size());
   block_time_ += (each - block_time_) / 8;
@@ -367,22 +366,23 @@ void Keeper::TakeAnswers() {
     loss.lied = true;
     return Bury(loss);
   }
-  if (!jobs_.empty()) jobs_.front()->cpu_nanos += static_cast<uint64_t>(timer.ElapsedNanos());
+  // All that this thread did since it took answers the last time.
+  if (!jobs_.empty()) jobs_.front()->cpu_nanos += static_cast<uint64_t>(cpu_.LapNanos());
 }
 
 bool Keeper::Harvest(bool left_behind) {
   bool any = false;
   while (process_ != nullptr && !pieces_.empty()) {
     const Piece& piece = pieces_.front();
-    const auto* words =
-        reinterpret_cast<const volatile int64_t*>(process_->slot(piece.slot).answer.data());
-    if (words[kAnswerMark] != 1 || words[kAnswerSequence] != piece.sequence) break;
-    if (left_behind && (pieces_.size() < 2 || Progress(pieces_[1]) < 0)) break;
-    const int64_t sequence = piece.sequence;
-    if (!TakeAnswer({kBlock, static_cast<int64_t>(piece.slot), sequence, words[kAnswerUsedBytes]})
-             .ok()) {
+    if (AnswerWord(piece.slot, kAnswerMark) != 1 ||
+        AnswerWord(piece.slot, kAnswerSequence) != piece.sequence) {
       break;
     }
+    if (left_behind && (pieces_.size() < 2 || Progress(pieces_[1]) < 0)) break;
+    const int64_t sequence = piece.sequence;
+    const Message told{kBlock, static_cast<int64_t>(piece.slot), sequence,
+                       AnswerWord(piece.slot, kAnswerUsedBytes)};
+    if (!TakeAnswer(told).ok()) break;
     harvested_ = sequence;
     any = true;
   }

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/process_stats.h"
 #include "pipeline/udf/job.h"
 #include "pipeline/udf/output_log.h"
 #include "pipeline/udf/python_process.h"
@@ -101,6 +102,8 @@ class Keeper {
   void EndProcess();
   // Jobs that are through go back to the engine.
   void Finish();
+  // Of a slot's answer, as it is at any time.
+  volatile int64_t& AnswerWord(size_t slot, size_t word) const;
   int64_t Progress(const Piece& piece) const;
   void Drain() { output_.Take(*process_); }
 
@@ -108,6 +111,7 @@ class Keeper {
   std::unique_ptr<PythonProcess> process_;
   OutputLog output_;
   const uint64_t cores_;
+  CpuTimer cpu_;                           // of the thread
   std::deque<std::unique_ptr<Job>> jobs_;  // taken, oldest first; at most kSlots
   std::deque<Piece> pieces_;               // handed over, oldest first; at most kSlots
   std::vector<Message> messages_;          // received and not yet looked at

@@ -18,10 +18,6 @@ enum RequestWord : size_t {
   kRequestColumns = 1,
   kRequestKeysAt = 2,  // two uint64 per row, when the function draws numbers
   kRequestSingle = 4,  // 1: every row is a call of its own, whatever the function takes
-  // Of slot 0 alone, and of no block: the last sequence that was handed over. While it is larger
-  // than the one that was just done, more is in the socket, and an answer may wait for the next
-  // ones.
-  kRequestPosted = 15,
 };
 
 enum AnswerWord : size_t {
@@ -29,13 +25,18 @@ enum AnswerWord : size_t {
   kAnswerRows = 1,
   kAnswerRowsOut = 2,
   kAnswerColumns = 3,
-  kAnswerStatusAt = 4,  // an int64 per row of the request: rows out of it, or -1: failed
+  kAnswerStatusAt = 4,  // an int64 per row of the request: rows out of it, or -1: failed; or
+                        // kEveryRow: one came out of each
   kAnswerErrors = 5,
   kAnswerErrorOffsetsAt = 6,
   kAnswerErrorDataAt = 7,
   kAnswerErrorBytes = 8,
   kAnswerCpuNanos = 9,
   kAnswerUsedBytes = 10,
+  // Of slot 0 alone, of no block, and written by the worker: the last sequence that was handed
+  // over. While it is larger than the one that was just done, more is in the socket, and an answer
+  // may wait for the next ones.
+  kAnswerPosted = 13,
   kAnswerSequence = 14,  // these two: written while the function runs
   kAnswerProgress = 15,  // the row that is being worked on
 };
@@ -51,6 +52,8 @@ enum ColumnWord : size_t {
   kColumnItems = 12,
 };
 
+inline constexpr int64_t kEveryRow = -1;
+
 // kUnchanged, in answers only: each row keeps what it had in the field of that name.
 enum ColumnKind : int64_t { kDense = 0, kRagged = 1, kUnchanged = 2 };
 
@@ -64,6 +67,6 @@ struct Message {
 };
 inline constexpr int64_t kLoad = 1;
 inline constexpr int64_t kBlock = 2;
-inline constexpr size_t kSlots = 6;  // blocks that a subprocess may have at a time
+inline constexpr size_t kSlots = 8;  // blocks that a subprocess may have at a time
 
 }  // namespace headrace::udf
