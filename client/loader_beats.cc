@@ -195,7 +195,9 @@ void LoaderCore::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddr
     mutex_.AssertHeld();
     return tracker_.fenced(task);
   };
-  for (const v1::TaskAddress& task : tasks) lane_tasks_[task.lane()].insert(task.task());
+  if (lanes_ != nullptr) {
+    for (const v1::TaskAddress& task : tasks) lanes_->Listed(task.task(), task.lane());
+  }
   const TaskStreams::Change change = streams_.SetTasks(tasks, fenced, now, chores.dropped);
   for (uint64_t task : change.added) merger_.AddTask(task);
   for (uint64_t task : change.gone) merger_.EndTask(task);
@@ -245,7 +247,7 @@ void LoaderCore::OnFrame(uint64_t task, uint64_t attempt, FrameBuffer buffer) {
   } else if ((*frame)->epoch() != epoch_ || (*frame)->task() != task) {
     return;  // of an epoch that is over
   } else if (streams_.Received(task, attempt, (*frame)->sequence())) {
-    if (Known(**frame)) {  // made again by another task
+    if (lanes_ != nullptr && lanes_->Known(**frame)) {  // made again by another task
       merger_.Discard(task, (*frame)->bytes());
       return GrantCredit();
     }

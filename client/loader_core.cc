@@ -78,6 +78,7 @@ absl::Status LoaderCore::Open() {
   if (job_.has_ordered()) {
     sequence_ = std::make_unique<OrderedSequence>(job_.ordered(), options_.rank,
                                                   std::max(1u, options_.job_options.world_size()));
+    lanes_ = std::make_unique<LaneFrames>(merger_, *sequence_);
   }
   answered_ = clock_->Steady();
   return absl::OkStatus();
@@ -185,7 +186,7 @@ void LoaderCore::EnterEpoch(uint64_t epoch, const v1::StartEpochReply& reply, Ch
   merger_.Clear();
   gate_.Reset();
   if (gate_.on()) merger_.SetFrameLimit(1);
-  lane_tasks_.clear();
+  if (lanes_ != nullptr) lanes_->Clear();
   epoch_ = epoch;
   next_epoch_ = epoch + 1;
   in_epoch_ = true;

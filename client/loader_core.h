@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/delivery_tracker.h"
 #include "client/frame_merger.h"
+#include "client/lane_frames.h"
 #include "client/loader.h"
 #include "client/ordered_sequence.h"
 #include "client/step_clock.h"
@@ -109,14 +110,14 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   // --- Ordering deterministic (loader_ordered.cc).
   absl::StatusOr<std::optional<Element>> TakeOrdered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The lane's next frame, from whichever task has it.
-  std::shared_ptr<const FrameView> NextOf(uint32_t lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::shared_ptr<const FrameView>> NextOf(uint32_t lane)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginSequence(uint64_t epoch, const v1::StartEpochReply& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where `epoch` is to be begun; null: at its start.
   const v1::OrderedPosition* ResumeAt(uint64_t epoch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::OrderedPosition Place() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddWindows(v1::ClientBeatRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Known(const FrameView& frame) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The dispatcher may have given us up: nothing may be handed over before it has answered.
   bool Silent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantCredit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -146,7 +147,7 @@ class LoaderCore : public std::enable_shared_from_this<LoaderCore> {
   StepGate gate_ ABSL_GUARDED_BY(mutex_);
   StepClock meter_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<OrderedSequence> sequence_ ABSL_GUARDED_BY(mutex_);  // ordering deterministic
-  std::map<uint32_t, std::set<uint64_t>> lane_tasks_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<LaneFrames> lanes_ ABSL_GUARDED_BY(mutex_);          // the same
   std::optional<v1::OrderedPosition> resume_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> windows_told_ ABSL_GUARDED_BY(mutex_);
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);

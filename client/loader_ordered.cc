@@ -63,33 +63,15 @@ void LoaderCore::AddWindows(v1::ClientBeatRequest& request) {
   }
 }
 
-bool LoaderCore::Known(const FrameView& frame) const {
-  return sequence_ != nullptr && frame.place() &&
-         sequence_->FitOf(*frame.place()) == OrderedSequence::Fit::kKnown;
-}
-
-std::shared_ptr<const FrameView> LoaderCore::NextOf(uint32_t lane) {
-  for (const uint64_t task : lane_tasks_[lane]) {
-    while (const std::shared_ptr<const FrameView> frame = merger_.Front(task)) {
-      if (!frame->place() || frame->place()->lane != lane) {
-        Fail(DataLoss("a frame of task {} has no place in lane {}", task, lane));
-        return nullptr;
-      }
-      const OrderedSequence::Fit fit = sequence_->FitOf(*frame->place());
-      if (fit == OrderedSequence::Fit::kNext) return merger_.PopFrame(task);
-      if (fit == OrderedSequence::Fit::kGap) {
-        // What came before it went to a stream that is gone: the task's work is made again.
-        streams_.Break(task);
-        merger_.RemoveTask(task);
+absl::StatusOr<std::shared_ptr<const FrameView>> LoaderCore::NextOf(uint32_t lane) {
+  return lanes_->Next(
+      lane, [](uint64_t) {},
+      [this](uint64_t task) {
+        mutex_.AssertHeld();
+        streams_.Break(task);  // its work is made again
         beat_now_ = true;
         beat_.Signal();
-        break;
-      }
-      merger_.PopFrame(task);
-      GrantCredit();
-    }
-  }
-  return nullptr;
+      });
 }
 
 absl::StatusOr<std::optional<Element>> LoaderCore::TakeOrdered() {
@@ -106,10 +88,14 @@ absl::StatusOr<std::optional<Element>> LoaderCore::TakeOrdered() {
     }
     const std::optional<uint32_t> lane = sequence_->lane();
     if (!lane) return std::nullopt;
-    std::shared_ptr<const FrameView> frame = NextOf(*lane);
-    if (frame == nullptr) return std::nullopt;
-    HR_RETURN_IF_ERROR(sequence_->Take(std::move(frame)));
+    HR_ASSIGN_OR_RETURN(std::shared_ptr<const FrameView> frame, NextOf(*lane));
+    const bool came = frame != nullptr;
+    if (came) {
+      HR_RETURN_IF_ERROR(sequence_->Take(std::move(frame)));
+      lanes_->LetGo(*lane, [](uint64_t) {});
+    }
     GrantCredit();
+    if (!came) return std::nullopt;
   }
 }
 

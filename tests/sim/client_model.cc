@@ -1,6 +1,7 @@
 #include "tests/sim/client_model.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "element/pipeline_sketch.h"
 #include "tests/sim/worker_model.h"
@@ -26,6 +27,8 @@ void ClientModel::Start() {
   tracker_ = DeliveryTracker();
   delivered_.Clear();
   lost_in_.reset();
+  hand_ = nullptr;
+  resume_.reset();
   Open();
 }
 
@@ -67,6 +70,7 @@ void ClientModel::Restore() {
         states_.clear();
         incarnation_ = reply->incarnation();
         epoch_ = reply->epoch();
+        if (reply->has_ordered()) resume_ = reply->ordered();
         delivered_.Clear();
         (void)delivered_.Merge(reply->carried());
         StartEpoch();
@@ -101,6 +105,13 @@ void ClientModel::Open() {
   request.mutable_options()->set_static_slots(static_cast<uint32_t>(world_.history.slots));
   request.mutable_options()->set_on_client_loss(world_.history.wait ? v1::ON_CLIENT_LOSS_WAIT
                                                                     : v1::ON_CLIENT_LOSS_REASSIGN);
+  if (world_.history.ordered) {
+    request.mutable_options()->set_ordering(v1::ORDERING_DETERMINISTIC);
+    request.mutable_options()->set_ordered_lanes(world_.history.lanes);
+    // The made-up splits have no bytes: as many splits.
+    request.mutable_options()->set_ordered_window_bytes(world_.history.window);
+    request.mutable_options()->set_world_size(static_cast<uint32_t>(world_.history.clients));
+  }
   request.set_client_uid(uid_);
   request.set_rank(rank_);
   world_.network.Call<v1::OpenJobRequest, v1::OpenJobReply>(
@@ -120,6 +131,10 @@ void ClientModel::OnOpenedJob(const v1::OpenJobReply& reply) {
   fingerprint_ = reply.fingerprint();
   version_ = reply.dataset_version();
   timeout_ = absl::Milliseconds(reply.client_timeout_milliseconds());
+  if (reply.has_ordered() && hand_ == nullptr) {
+    hand_ = std::make_unique<OrderedHand>(reply.ordered(), rank_,
+                                          static_cast<uint32_t>(world_.history.clients));
+  }
   if (!states_.empty()) return Restore();
   StartEpoch();
 }
@@ -133,6 +148,12 @@ void ClientModel::StartEpoch() {
   request.set_job(job_);
   request.set_epoch(epoch_);
   request.set_incarnation(incarnation_);
+  if (Continues()) {
+    *request.mutable_position() = hand_->position();
+    request.set_continues(true);
+  } else if (Resumes()) {
+    *request.mutable_position() = *resume_;
+  }
   world_.network.Call<v1::StartEpochRequest, v1::StartEpochReply>(
       this, &DispatcherService::StartEpoch, request, absl::Seconds(1),
       GuardReply<v1::StartEpochReply>(
@@ -145,11 +166,8 @@ void ClientModel::StartEpoch() {
             if (!reply.ok()) return After(absl::Milliseconds(100), [this] { StartEpoch(); });
             phase_ = Phase::kReading;
             heard_ = sent;
-            if (lost_in_ == epoch_) {
-              tracker_.Reincarnate();
-            } else {
-              tracker_.Reset();
-            }
+            lost_in_ == epoch_ ? tracker_.Reincarnate() : tracker_.Reset();
+            Continues() ? hand_->DropAll() : BeginSequence(*reply);
             lost_in_.reset();
             for (const uint64_t task : reply->fenced_tasks()) tracker_.Fence(task);
             broken_.clear();
@@ -177,6 +195,7 @@ void ClientModel::TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAdd
     if (tracker_.fenced(task.task())) continue;
     listed.insert(task.task());
     tasks_[task.task()].address = task.address();
+    if (hand_ != nullptr) hand_->Listed(task.task(), task.lane());
   }
   std::erase_if(tasks_, [&](const auto& entry) {
     if (listed.contains(entry.first)) return false;
@@ -198,6 +217,7 @@ void ClientModel::Connect() {
     stream->task = id;
     stream->client = this;
     stream->client_life = lives_;
+    stream->rank = rank_;
     stream->worker = worker->get();
     connection.stream = stream;
     scheduler_.After(world_.network.Delay(), [this, stream] {
@@ -257,6 +277,12 @@ void ClientModel::OnFrame(const std::shared_ptr<SimStream>& stream, const SimFra
   if (!Mine(*stream)) return;
   Guard([this, stream, frame] {
     if (phase_ != Phase::kReading) return;
+    if (hand_ != nullptr) {
+      if (broken_.contains(frame.task)) return;
+      if (!hand_->Known(*frame.view)) return hand_->Hold(frame.task, frame.view);
+      ++stream->credit;
+      return;
+    }
     const bool fenced = tracker_.fenced(frame.task);
     if (!fenced || world_.history.clients_keep_fenced_frames) held_.emplace_back(stream, frame);
     if (!fenced && world_.history.clients_report_on_arrival) Report(frame);
@@ -269,6 +295,7 @@ void ClientModel::HandOver() {
   if (scheduler_.now() - heard_ >= timeout_) return;
   if (world_.history.slow_trainer && world_.random.Chance(0.9)) return;
   const uint64_t frames = world_.random.Between(0, 2);
+  if (hand_ != nullptr) return HandOverBatches(frames);
   for (uint64_t i = 0; i < frames && !held_.empty(); ++i) {
     auto [stream, frame] = std::move(held_.front());
     held_.pop_front();
@@ -295,6 +322,7 @@ void ClientModel::Beat(uint64_t reading) {
   request.set_epoch(epoch_);
   request.set_incarnation(incarnation_);
   tracker_.Fill(request);
+  if (hand_ != nullptr) AddWindows(request);
   if (!world_.history.clients_hide_broken_streams) {
     for (const uint64_t task : broken_) request.add_broken_tasks(task);
   }
@@ -342,6 +370,7 @@ void ClientModel::LoseReports() {
 void ClientModel::Lost() {
   LoseReports();
   held_.clear();
+  if (hand_ != nullptr) hand_->DropAll();
   DropStreams();
   phase_ = Phase::kOpening;
   // The same epoch under a new id, as far as it still runs.
@@ -355,6 +384,7 @@ void ClientModel::FinishEpoch() {
   for (const auto& [stream, frame] : held_) {
     for (const RecordId& element : frame.elements) world_.truth.Deliver(epoch_, element);
   }
+  if (hand_ != nullptr) HandOverBatches(std::numeric_limits<uint64_t>::max());
   held_.clear();
   tracker_.Reset();
   DropStreams();
@@ -409,11 +439,21 @@ std::vector<std::shared_ptr<SimStream>> ClientModel::Streams() const {
 }
 
 std::string ClientModel::Describe() const {
-  return fmt::format(
+  std::string text = fmt::format(
       "client model rank {} id {} alive {} paused {} phase {} epoch {} tasks {} held {} "
       "unacknowledged {} broken {} done {}",
       rank_, client_, alive(), paused(), static_cast<int>(phase_), epoch_, tasks_.size(),
       held_.size(), tracker_.unsent(), broken_.size(), done_);
+  if (hand_ == nullptr) return text;
+  text += fmt::format(" held bytes {} at {}", hand_->held_bytes(),
+                      hand_->position().ShortDebugString());
+  for (const auto& [id, connection] : tasks_) {
+    const SimStream* stream = connection.stream.get();
+    text += fmt::format("\n  task {} opened {} over {} credit {} next {} under way {}", id,
+                        connection.opened, connection.over, stream ? stream->credit : -1,
+                        stream ? stream->next : 0, stream ? stream->under_way.size() : 0);
+  }
+  return text;
 }
 
 }  // namespace headrace::sim

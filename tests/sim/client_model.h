@@ -13,6 +13,7 @@
 
 #include "client/delivery_tracker.h"
 #include "element/delivered_set.h"
+#include "tests/sim/ordered.h"
 #include "tests/sim/process.h"
 #include "tests/sim/world.h"
 
@@ -28,9 +29,11 @@ class ClientModel final : public Process {
   bool reading() const { return alive() && phase_ == Phase::kReading; }
   void Start();
   void Crash();
-  // What it would save now.
+  // What it would save now; ordered: what it would have saved after so many batches.
   v1::LoaderState State() const;
+  v1::LoaderState StateAt(uint64_t batch) const;
   uint64_t epoch() const { return epoch_; }
+  uint64_t batch() const { return hand_ == nullptr ? 0 : hand_->position().batch(); }
   // In place of Start: goes on from what all saved.
   void StartFrom(std::vector<v1::LoaderState> states);
   // Says goodbye in mid-epoch.
@@ -62,10 +65,21 @@ class ClientModel final : public Process {
   void Restore();
   void StartEpoch();
   void Close();
+  // Ordered: given up in the midst of the epoch's sequence.
+  bool Continues() const;
+  // Goes on in this epoch from a checkpoint; one of an empty epoch has no place in it.
+  bool Resumes() const {
+    return resume_.has_value() && resume_->epoch() == epoch_ && resume_->lanes_size() != 0;
+  }
+  void BeginSequence(const v1::StartEpochReply& reply);
   void Tick(uint64_t reading);
   void Connect();
   void HandOver();
   void Report(const SimFrame& frame);
+  // Ordered: so many batches, at most.
+  void HandOverBatches(uint64_t most);
+  void HandOver(const OrderedHand::Batch& batch);
+  void AddWindows(v1::ClientBeatRequest& request) const;
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::TaskAddress>& tasks);
   void Beat(uint64_t reading);
   void OnBeat(const v1::ClientBeatReply& reply, uint64_t reading);
@@ -97,6 +111,10 @@ class ClientModel final : public Process {
   std::string fingerprint_;
   std::string version_;
   DeliveredSet delivered_;  // of epoch_
+  // Ordered.
+  std::unique_ptr<OrderedHand> hand_;
+  std::map<uint64_t, v1::OrderedPosition> positions_;  // of epoch_, by batch
+  std::optional<v1::OrderedPosition> resume_;
 };
 
 }  // namespace headrace::sim

@@ -32,6 +32,7 @@ FakePipelineResolver::Shape ShapeOf(const History& history) {
   shape.passes = history.passes;
   shape.single_task = history.take != 0;
   shape.shard_hint = history.sharding == v1::SHARDING_STATIC_HINT;
+  shape.batch_rows = history.batch_rows();
   return shape;
 }
 
@@ -146,18 +147,23 @@ void Cluster::BreakStream() {
 // All trainers save at one moment, as synchronous training does; some time later all of them crash.
 void Cluster::Save() {
   std::vector<v1::LoaderState> states;
+  uint64_t batch = clients_.front()->batch();
   for (const auto& client : clients_) {
     if (!client->reading() || client->epoch() != clients_.front()->epoch()) return;
-    states.push_back(client->State());
+    batch = std::min(batch, client->batch());
+  }
+  for (const auto& client : clients_) {
+    states.push_back(history_.ordered ? client->StateAt(batch) : client->State());
   }
   truth_.Save();
+  truth_.SaveBefore(clients_.front()->epoch(), batch);
   At(random_.Between(absl::Milliseconds(1), absl::Seconds(2)),
      [this, states = std::move(states)] { RestoreAll(states); });
 }
 
 void Cluster::RestoreAll(std::vector<v1::LoaderState> states) {
   for (const auto& client : clients_) client->Crash();
-  truth_.GoBack();
+  history_.ordered ? truth_.GoBackToBatch() : truth_.GoBack();
   ++restored_;
   for (const auto& client : clients_) {
     At(random_.Between(absl::ZeroDuration(), absl::Seconds(1)),
@@ -293,6 +299,13 @@ Outcome Cluster::Run() {
     }
   }
   if (failure_.empty()) failure_ = truth_.Verdict();
+  if (failure_.empty() && history_.ordered) {
+    Cluster calm(Calm(history_));
+    const absl::Duration begun = calm.scheduler_.now();
+    while (!calm.Done() && calm.scheduler_.now() - begun < kBound && calm.scheduler_.RunOne()) {
+    }
+    failure_ = truth_.OutOfOrder(calm.truth_);
+  }
   CountEvents();
   if (dispatcher_lives_ > 1) ++seen_["dispatcher restarted"];
   seen_["restored"] += restored_;

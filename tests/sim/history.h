@@ -30,6 +30,9 @@ struct History {
   bool parts = false;    // some records are cut into several elements
   bool drop_remainder = false;
   bool slow_trainer = false;  // frames wait in the client
+  bool ordered = false;       // ordering deterministic
+  uint32_t lanes = 0;
+  uint64_t window = 1;  // splits
 
   // Faults, and until when they come.
   double lose_call = 0;
@@ -58,10 +61,11 @@ struct History {
   bool replays_begin_anew = false;
   bool clients_report_on_arrival = false;  // before they hand over
   bool workers_settle_what_they_emit = false;
+  bool workers_shuffle_anew = false;  // ordered: by something else than the data
 
   // Only then may a record come twice: what a lost client did not report.
   bool MayDouble() const {
-    return !wait && client_crashes + client_pauses + client_cuts > 0 &&
+    return !ordered && !wait && client_crashes + client_pauses + client_cuts > 0 &&
            visitation != v1::VISITATION_AT_MOST_ONCE;
   }
   // At most once: what was under way when something was lost.
@@ -71,6 +75,8 @@ struct History {
                    client_crashes + client_pauses + client_cuts + dispatcher_crashes >
                0;
   }
+  // Ordered: of a global batch; all numbers of ranks divide it.
+  uint64_t batch_rows() const { return 6 * batch; }
   std::string Describe() const;
 };
 
@@ -80,6 +86,10 @@ enum class Faults { kNone, kWorkers, kClients, kRestores };
 History DrawHistory(uint64_t seed, Faults faults);
 // The same under another promise, drawn too.
 History DrawHistoryOfAnyLevel(uint64_t seed);
+// ordering: deterministic, under faults of workers and clients, or restores.
+History DrawOrderedHistory(uint64_t seed);
+// The same data, read by one rank from one worker, and nothing fails.
+History Calm(History history);
 // Any of all these.
 History DrawHistoryOfAnyKind(uint64_t seed);
 

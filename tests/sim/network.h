@@ -13,6 +13,7 @@
 
 #include "common/status.h"
 #include "dispatcher/service.h"
+#include "element/frame_reader.h"
 #include "element/provenance.h"
 #include "tests/sim/history.h"
 #include "tests/sim/random.h"
@@ -101,6 +102,7 @@ class Network {
 struct SimFrame {
   uint64_t task = 0;
   std::vector<RecordId> elements;
+  std::shared_ptr<const FrameView> view = nullptr;  // in their place, of an ordered lane
 };
 
 class WorkerModel;
@@ -116,6 +118,8 @@ struct SimStream {
   bool broken = false;  // what is on the way is lost
   bool ended = false;   // by the worker, with OK
   int credit = 3;       // frames
+  uint32_t rank = 0;
+  uint64_t next = 0;  // ordered: the lane's piece
   absl::Duration last_arrival = absl::ZeroDuration();
   std::deque<SimFrame> under_way;  // in order
 };

@@ -1,6 +1,6 @@
-// sim_run HISTORIES FIRST_SEED THREADS: histories of seeds FIRST_SEED on, of every kind, until one
-// breaks a promise. Prints how many it ran, what happened in them, and the seed that replays a
-// failure.
+// sim_run HISTORIES FIRST_SEED THREADS [ordered]: histories of seeds FIRST_SEED on, of every kind
+// (or of ordered epochs alone), until one breaks a promise. Prints how many it ran, what happened
+// in them, and the seed that replays a failure.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,11 +26,13 @@ struct Tally {
   std::vector<std::string> failures;
 };
 
-void RunSome(std::atomic<uint64_t>& next, uint64_t end, Tally& tally) {
+using Draw = History (*)(uint64_t seed);
+
+void RunSome(Draw draw, std::atomic<uint64_t>& next, uint64_t end, Tally& tally) {
   while (true) {
     const uint64_t seed = next.fetch_add(1);
     if (seed >= end) return;
-    const History history = DrawHistoryOfAnyKind(seed);
+    const History history = draw(seed);
     const Outcome outcome = Cluster(history).Run();
     const std::lock_guard lock(tally.mutex);
     ++tally.histories;
@@ -37,13 +40,14 @@ void RunSome(std::atomic<uint64_t>& next, uint64_t end, Tally& tally) {
     for (const auto& [what, times] : outcome.seen) tally.seen[what] += times;
     if (outcome.failure.empty()) continue;
     tally.failures.push_back(outcome.failure);
-    std::printf("%s\n%s\nreplay: sim_run 1 %llu 1\n", outcome.failure.c_str(),
-                history.Describe().c_str(), static_cast<unsigned long long>(seed));
+    std::printf("%s\n%s\nreplay: sim_run 1 %llu 1%s\n", outcome.failure.c_str(),
+                history.Describe().c_str(), static_cast<unsigned long long>(seed),
+                draw == DrawOrderedHistory ? " ordered" : "");
     if (tally.failures.size() >= 10) next = end;
   }
 }
 
-int Main(uint64_t histories, uint64_t first, uint64_t threads) {
+int Main(Draw draw, uint64_t histories, uint64_t first, uint64_t threads) {
   LoggingConfig quiet;  // lost clients are many here
   quiet.level = "error";
   (void)InitLogging(quiet);
@@ -53,7 +57,7 @@ int Main(uint64_t histories, uint64_t first, uint64_t threads) {
   {
     std::vector<std::jthread> pool;
     for (uint64_t i = 0; i < threads; ++i) {
-      pool.emplace_back([&] { RunSome(next, first + histories, tally); });
+      pool.emplace_back([&] { RunSome(draw, next, first + histories, tally); });
     }
   }
   const double minutes =
@@ -75,5 +79,8 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, uint64_t otherwise) {
     return i < argc ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
-  return headrace::sim::Main(number(1, 100'000), number(2, 1), number(3, 1));
+  using namespace headrace::sim;
+  const bool ordered = argc > 4 && std::string_view(argv[4]) == "ordered";
+  return Main(ordered ? DrawOrderedHistory : DrawHistoryOfAnyKind, number(1, 100'000), number(2, 1),
+              number(3, 1));
 }

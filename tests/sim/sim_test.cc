@@ -104,6 +104,13 @@ TEST(SimTest, AtLeastOnceNothingIsMissingAndAtMostOnceNothingIsDoubled) {
   ExpectSeen(findings, {"client lost", "fence confirmed", "given up"});
 }
 
+TEST(SimTest, AnOrderedEpochHasTheSameBatchesWhateverFailsOnAnyWorkersAndRanks) {
+  const Findings findings = RunHistories(DrawOrderedHistory, 270'001, 1500);
+  EXPECT_EQ(findings.failure, "");
+  ExpectSeen(findings, {"FENCE_CAUSE_WORKER_GONE", "FENCE_CAUSE_STREAM_BROKEN", "FENCE_CAUSE_MOVED",
+                        "client lost", "restored", "dispatcher restarted"});
+}
+
 // A simulation that finds nothing shows little unless it finds what is known to be wrong.
 TEST(SimMutationTest, WithoutConfirmationsARecordIsDoubled) {
   const Findings findings = RunHistories(Faults::kWorkers, 300'001, 500, [](History& history) {
@@ -132,6 +139,17 @@ TEST(SimMutationTest, WithBrokenStreamsKeptSecretAnEpochNeverEnds) {
     history.stream_breaks = 2;
   });
   EXPECT_EQ(FirstWord(findings.failure), "STUCK") << findings.failure;
+}
+
+TEST(SimMutationTest, WithAnotherShuffleByEachWorkerAnOrderedEpochIsAnother) {
+  const Findings findings = RunHistories(
+      [](uint64_t seed) {
+        History history = DrawOrderedHistory(seed);
+        history.workers_shuffle_anew = true;
+        return history;
+      },
+      650'001, 500);
+  EXPECT_NE(findings.failure, "");  // what a worker makes again is not what it made before
 }
 
 TEST(SimMutationTest, WithoutReplayTakeTakesAnotherNumber) {

@@ -23,6 +23,56 @@ void Truth::Deliver(uint64_t epoch, const RecordId& element) {
   if (!history_.MayDouble()) Fail("DOUBLED " + Name(epoch, element));
 }
 
+void Truth::DeliverBatch(uint64_t epoch, uint64_t number, uint32_t rank,
+                         std::vector<RecordId> elements) {
+  for (const RecordId& element : elements) Deliver(epoch, element);
+  if (batches_[{epoch, number}].try_emplace(rank, std::move(elements)).second) return;
+  Fail(fmt::format("ORDER epoch {} batch {} comes to rank {} again", epoch, number, rank));
+}
+
+void Truth::GoBackToBatch() {
+  batches_.erase(batches_.lower_bound(saved_batch_), batches_.end());
+  delivered_.clear();
+  for (const auto& [batch, parts] : batches_) {
+    for (const auto& [rank, elements] : parts) {
+      for (const RecordId& element : elements) delivered_.insert({batch.first, element});
+    }
+  }
+  std::erase_if(dropped_,
+                [this](const Key& key) { return std::get<0>(key) >= saved_batch_.first; });
+  between_lives_ = true;
+}
+
+std::vector<std::vector<RecordId>> Truth::SequenceOf(uint64_t epoch) const {
+  std::vector<std::vector<RecordId>> sequence;
+  const auto end = batches_.lower_bound({epoch + 1, 0});
+  for (auto it = batches_.lower_bound({epoch, 0}); it != end; ++it) {
+    sequence.emplace_back();
+    for (const auto& [rank, elements] : it->second) {
+      sequence.back().insert(sequence.back().end(), elements.begin(), elements.end());
+    }
+  }
+  return sequence;
+}
+
+std::string Truth::OutOfOrder(const Truth& calm) const {
+  for (uint64_t epoch = 0; epoch < history_.epochs; ++epoch) {
+    const auto have = SequenceOf(epoch);
+    auto want = calm.SequenceOf(epoch);
+    // So that no rank has a step without rows.
+    if (!want.empty() && want.back().size() < history_.clients) want.pop_back();
+    for (size_t i = 0; i < std::min(have.size(), want.size()); ++i) {
+      if (have[i] == want[i]) continue;
+      return fmt::format("ORDER epoch {} batch {} begins with {}, undisturbed with {}", epoch, i,
+                         Name(epoch, have[i].front()), Name(epoch, want[i].front()));
+    }
+    if (have.size() == want.size()) continue;
+    return fmt::format("ORDER epoch {} has {} batches, undisturbed {}", epoch, have.size(),
+                       want.size());
+  }
+  return "";
+}
+
 void Truth::Drop(uint64_t epoch, const RecordId& element) {
   dropped_.insert({epoch, element});
   ever_dropped_.insert({epoch, element});

@@ -101,7 +101,7 @@ void WorkerModel::OnBeat(const v1::WorkerBeatReply& reply) {
   reports_.Acknowledge(reply.acknowledged_report());
   for (v1::TaskDef def : reply.start()) {
     if (world_.history.replays_begin_anew) def.set_replay(false);
-    tasks_.try_emplace(def.task(), id_, def);
+    tasks_.try_emplace(def.task(), world_.history, id_, def);
   }
   for (const uint64_t task : reply.stop()) {
     Forget(task);
@@ -189,6 +189,7 @@ v1::SplitReport WorkerModel::ReportOn(const Task& task, const v1::Lease& lease) 
 
 void WorkerModel::Read(Task& task) {
   if (task.failed || task.out.size() >= 4) return;
+  if (task.lane.has_value() && task.lane->kept() >= 6) return;  // until the slowest rank has some
   if (fail_once_) {
     fail_once_ = false;
     task.failed = true;
@@ -218,6 +219,9 @@ void WorkerModel::Read(Task& task) {
   report.set_read_to_end(end);
   report.set_records(end ? total : 0);
   if (end || report.settled_size() != 0) reports_.Add(report);
+  if (end && task.lane.has_value() && reading.lease.ends_window()) {
+    task.lane->EndWindow(reading.lease.window());
+  }
   if (end) task.readings.pop_front();
   MakeFrames(task, /*flush=*/false);
 }
@@ -259,7 +263,11 @@ bool WorkerModel::ReadRecord(Task& task, Reading& reading, v1::SplitReport& repo
     if (history.take != 0 && task.taken == history.take) return false;
     ++task.taken;
     task.passed[reading.lease.number()].push_back(id);
-    if (!part_done) task.held.push_back({id, reading.lease.number()});
+    if (task.lane.has_value()) {
+      task.lane->Add(reading.lease.window(), id);
+    } else if (!part_done) {
+      task.held.push_back({id, reading.lease.number()});
+    }
     if (history.workers_settle_what_they_emit) FillRun(id, *report.add_settled());
   }
   // Satisfied as soon as nothing more can pass.
@@ -310,7 +318,31 @@ void WorkerModel::MakeFrames(Task& task, bool flush) {
   task.held.clear();
 }
 
+void WorkerModel::Transmit(const std::shared_ptr<SimStream>& stream, SimFrame frame) {
+  --stream->credit;
+  stream->last_arrival = std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
+  stream->under_way.push_back(std::move(frame));
+  world_.network.Deliver(stream->last_arrival - scheduler_.now(), this, stream->client, [stream] {
+    const SimFrame next = std::move(stream->under_way.front());
+    stream->under_way.pop_front();
+    if (!stream->broken) stream->client->OnFrame(stream, next);
+  });
+}
+
+void WorkerModel::SendPieces(Task& task) {
+  for (const auto& stream : streams_) {
+    if (stream->task != task.def.task()) continue;
+    while (stream->credit > 0) {
+      auto view = task.lane->FrameFor(stream->next, stream->rank);
+      if (view == nullptr) break;
+      Transmit(stream, {task.def.task(), {}, std::move(view)});
+      task.lane->Taken(stream->rank, ++stream->next);
+    }
+  }
+}
+
 void WorkerModel::Send(Task& task) {
+  if (task.lane.has_value()) return SendPieces(task);
   while (!task.out.empty()) {
     std::vector<std::shared_ptr<SimStream>> ready;
     for (const auto& stream : streams_) {
@@ -318,16 +350,8 @@ void WorkerModel::Send(Task& task) {
     }
     if (ready.empty()) return;
     const auto stream = ready[world_.random.Next() % ready.size()];
-    --stream->credit;
-    stream->last_arrival =
-        std::max(stream->last_arrival, scheduler_.now() + world_.network.Delay());
-    stream->under_way.push_back(std::move(task.out.front()));
+    Transmit(stream, std::move(task.out.front()));
     task.out.pop_front();
-    world_.network.Deliver(stream->last_arrival - scheduler_.now(), this, stream->client, [stream] {
-      const SimFrame frame = std::move(stream->under_way.front());
-      stream->under_way.pop_front();
-      if (!stream->broken) stream->client->OnFrame(stream, frame);
-    });
   }
 }
 
@@ -340,6 +364,15 @@ void WorkerModel::OnOpen(const std::shared_ptr<SimStream>& stream) {
       return;
     }
     stream->worker_life = lives_;
+    const Task& task = tasks_.at(stream->task);
+    if (task.lane.has_value() && task.lane->Served(stream->rank)) {
+      world_.network.Deliver(world_.network.Delay(), this, stream->client, [stream] {
+        stream->client->OnOpened(stream);
+        stream->client->OnBroken(stream);
+      });
+      return;
+    }
+    if (task.lane.has_value()) stream->next = task.lane->first();
     streams_.push_back(stream);
     world_.network.Deliver(world_.network.Delay(), this, stream->client,
                            [stream] { stream->client->OnOpened(stream); });

@@ -7,10 +7,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/sim/ordered.h"
 #include "tests/sim/process.h"
 #include "tests/sim/world.h"
 #include "worker/lease_puller.h"
@@ -49,12 +51,16 @@ class WorkerModel final : public Process {
     std::set<std::pair<uint64_t, uint32_t>> skip_part;  // (record, part)
   };
   struct Task {
-    Task(uint64_t worker, const v1::TaskDef& d) : def(d), puller(worker, d.task()) {}
+    Task(const History& history, uint64_t worker, const v1::TaskDef& d)
+        : def(d), puller(worker, d.task()) {
+      if (d.has_ordered()) lane.emplace(history, d);
+    }
     v1::TaskDef def;
     LeasePuller puller;
     std::deque<Reading> readings;
     std::vector<Element> held;  // shuffled, waiting to be batched
     std::deque<SimFrame> out;
+    std::optional<LaneModel> lane;                     // ordered: in the place of held and out
     std::map<uint64_t, std::vector<RecordId>> passed;  // take: per lease, what it let pass
     v1::Lease last_lease;
     uint64_t skipped = 0;
@@ -77,6 +83,8 @@ class WorkerModel final : public Process {
   void Satisfy(Task& task);
   void Abandon(Task& task, const v1::Lease& lease);
   void Send(Task& task);
+  void SendPieces(Task& task);
+  void Transmit(const std::shared_ptr<SimStream>& stream, SimFrame frame);
   v1::SplitReport ReportOn(const Task& task, const v1::Lease& lease) const;
 
   World& world_;
