@@ -5,6 +5,7 @@
 #include <set>
 
 #include "dispatcher/test_bed.h"
+#include "element/pipeline_sketch.h"
 
 namespace headrace {
 namespace {
@@ -215,6 +216,70 @@ TEST_F(OrderedTest, AnEpochIsBegunAtAPosition) {
   const auto refused = Start(other, 3);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("give all ranks the same state"));
+}
+
+// Trainers come back on another number of ranks: with a checkpoint, under the same name, whether
+// the old ones are gone or not.
+TEST_F(OrderedTest, AJobGoesOnUnderItsNameOnAnotherNumberOfRanks) {
+  Order(8, 2);
+  options.set_world_size(2);
+  TestWorker worker = AddWorker("a");
+  TestClient old = Open();
+  ASSERT_TRUE(Start(old).ok());
+  for (const Placed& placed : Tasks(worker)) EXPECT_EQ(placed.lane.ranks(), 2u);
+
+  options.set_world_size(4);
+  const auto opened = service->OpenJob(OpenRequest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  TestClient fresh{opened->client(), opened->job(), 0, 0};
+  EXPECT_EQ(fresh.job, old.job);
+  const auto refused = Start(fresh);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::AllOf(HasSubstr("world_size is 4 here, 2 there"),
+                             HasSubstr("load_state_dict"), HasSubstr("headrace cancel job")));
+
+  v1::RestoreJobRequest restore;
+  restore.set_client(fresh.id);
+  restore.set_job(fresh.job);
+  restore.set_readers(1);
+  restore.set_incarnation(opened->incarnation());
+  v1::LoaderState& state = *restore.add_states();
+  state.set_version(1);
+  state.set_fingerprint(opened->fingerprint());
+  state.set_dataset_version(opened->dataset_version());
+  state.set_readers(1);
+  *state.mutable_pipeline() = SketchOf(pipeline);
+  state.mutable_ordered()->add_lanes()->set_window(1);
+  state.mutable_ordered()->add_lanes()->set_window(1);
+  const auto restored = Twice(&DispatcherService::RestoreJob, restore);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  ASSERT_TRUE(restored->ready());
+
+  v1::StartEpochRequest start;
+  start.set_client(fresh.id);
+  start.set_job(fresh.job);
+  start.set_incarnation(restored->incarnation());
+  *start.mutable_position() = restored->ordered();
+  ASSERT_TRUE(service->StartEpoch(start).ok());
+  const std::vector<Placed> again = Tasks(worker);
+  ASSERT_EQ(again.size(), 2u);
+  for (const Placed& placed : again) {
+    EXPECT_EQ(placed.lane.ranks(), 4u);
+    EXPECT_EQ(All(worker, placed.task).front().window(), 1u);
+  }
+  const std::string before = service->Dump();
+  Restart();
+  EXPECT_EQ(service->Dump(), before);
+}
+
+TEST_F(OrderedTest, ANumberOfRanksThatABatchDoesNotDivideAmongCannotJoin) {
+  Order(8, 2);
+  options.set_world_size(2);
+  Open();
+  options.set_world_size(3);
+  EXPECT_THAT(std::string(service->OpenJob(OpenRequest()).status().message()),
+              HasSubstr("does not divide among 3 ranks"));
 }
 
 TEST_F(OrderedTest, ReplayingTheJournalGivesTheSameState) {

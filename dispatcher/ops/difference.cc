@@ -108,10 +108,6 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   if (std::string_view(ordering(here)) != ordering(there)) {
     return fmt::format("ordering is {} here, {} there", ordering(here), ordering(there));
   }
-  // Workers cut batches for so many ranks.
-  if (here.ordering() == v1::ORDERING_DETERMINISTIC && here.world_size() != there.world_size()) {
-    return fmt::format("world_size is {} here, {} there", here.world_size(), there.world_size());
-  }
   if (here.ordered_lanes() != there.ordered_lanes()) {
     return fmt::format("ordered_lanes is {} here, {} there", here.ordered_lanes(),
                        there.ordered_lanes());

@@ -15,10 +15,10 @@ namespace {
 // A lane costs a task on a worker and a stream on each client.
 constexpr uint32_t kMostOrderedLanes = 4096;
 
-// The plan, and the schema of one rank's part of a batch.
-void AddOrdered(const Job& job, v1::OpenJobReply& reply) {
+// The plan, and the schema of the part of a batch that one of `world_size` ranks gets.
+void AddOrdered(const Job& job, uint32_t world_size, v1::OpenJobReply& reply) {
   *reply.mutable_ordered() = *job.dataset->ordered;
-  const int64_t ranks = std::max(1u, job.options.world_size());
+  const int64_t ranks = std::max(1u, world_size);
   for (v1::FieldDef& field : *reply.mutable_schema()->mutable_fields()) {
     if (field.dims_size() != 0 && field.dims(0) > 0) field.set_dims(0, field.dims(0) / ranks);
   }
@@ -31,6 +31,15 @@ absl::Status CheckRank(const v1::OpenJobRequest& request) {
   }
   return InvalidArgument("rank {} of {}: ranks count from 0; set world_size to how many there are",
                          request.rank(), ranks);
+}
+
+absl::Status CheckParts(const v1::JobOptions& options, const v1::OrderedPlan& plan) {
+  const uint64_t ranks = std::max(1u, options.world_size());
+  if (plan.batch_rows() % ranks == 0) return absl::OkStatus();
+  return InvalidArgument(
+      "ordering deterministic cuts each global batch into equal parts: a batch of {} rows does "
+      "not divide among {} ranks",
+      plan.batch_rows(), ranks);
 }
 
 absl::Status CheckOrdered(const v1::JobOptions& options, const ResolvedPipeline& resolved) {
@@ -53,13 +62,7 @@ absl::Status CheckOrdered(const v1::JobOptions& options, const ResolvedPipeline&
         "ordering deterministic gives all ranks the same number of batches by itself: leave uneven "
         "at free");
   }
-  const uint64_t ranks = std::max(1u, options.world_size());
-  if (resolved.ordered->batch_rows() % ranks != 0) {
-    return InvalidArgument(
-        "ordering deterministic cuts each global batch into equal parts: a batch of {} rows does "
-        "not divide among {} ranks",
-        resolved.ordered->batch_rows(), ranks);
-  }
+  HR_RETURN_IF_ERROR(CheckParts(options, *resolved.ordered));
   if (options.ordered_lanes() > kMostOrderedLanes) {
     return OutOfRange("ordered_lanes is {}, over {}", options.ordered_lanes(), kMostOrderedLanes);
   }
@@ -78,7 +81,8 @@ v1::OpenJobReply ReplyFor(const OpContext& context, const Job& job, ClientId cli
     reply.set_batched(job.dataset->batched);
     reply.set_splits(job.dataset->splits.size());
     reply.set_dataset_version(job.dataset->version);
-    if (job.dataset->ordered.has_value()) AddOrdered(job, reply);
+    const Client* found = context.state().clients().Find(client);
+    if (job.dataset->ordered.has_value()) AddOrdered(job, found->world_size, reply);
   }
   reply.set_incarnation(job.incarnation);
   reply.set_cluster(context.state().cluster());
@@ -93,6 +97,9 @@ absl::StatusOr<v1::OpenJobReply> Join(OpContext& context, const v1::OpenJobReque
     return ResourceExhausted("{} clients are connected already (limits.max_clients)",
                              context.config.limits.max_clients);
   }
+  // It may be of another number of ranks: those go on from a checkpoint (RestoreJob).
+  const JobData& data = *context.state().jobs().Find(job)->dataset;
+  if (data.ordered.has_value()) HR_RETURN_IF_ERROR(CheckParts(request.options(), *data.ordered));
   const ClientId client = context.state().next_client();
   v1::Event event;
   v1::ClientJoined& joined = *event.mutable_client_joined();

@@ -62,13 +62,13 @@ absl::Status CheckPlace(const Job& job, const Client& client,
     if (needed != lane.def().ordered().first_window()) {
       return InvalidArgument(
           "job '{}': epoch {} runs, and was begun at another batch than this rank's; give all "
-          "ranks the same state, and a job that was restored another name",
+          "ranks the same state (load_state_dict)",
           job.name, epoch.number());
     }
     if (needed < lane.first_window() && epoch.HasReported(client.rank)) {
       return InvalidArgument(
-          "job '{}': rank {} has read on in epoch {} before, and an ordered epoch cannot go back; "
-          "go on from a state of all ranks under another job name, or begin the next epoch",
+          "job '{}': rank {} has read on in epoch {} before, and an ordered epoch cannot go back "
+          "by itself; load a checkpoint on all ranks (load_state_dict), or begin the next epoch",
           job.name, client.rank, epoch.number());
     }
   }
@@ -132,8 +132,12 @@ absl::StatusOr<v1::StartEpochReply> StartEpoch(OpContext& context,
     return FailedPrecondition("job '{}' is over: {}", job.name, job.end_message);
   }
   if (client->world_size != job.options.world_size()) {
-    return AlreadyExists("job '{}' is running and differs: world_size is {} here, {} there",
-                         job.name, client->world_size, job.options.world_size());
+    return AlreadyExists(
+        "job '{}' is running and differs: world_size is {} here, {} there. To go on on another "
+        "number of ranks, load the states of all ranks that saved on each rank before it iterates "
+        "(load_state_dict); to begin anew, end that job first (`headrace cancel {}`), or give this "
+        "one another name",
+        job.name, client->world_size, job.options.world_size(), job.name);
   }
   context.liveness.Saw(id, context.now);
   const uint64_t number = request.epoch();

@@ -20,8 +20,11 @@ SplitPass ItemOf(const v1::Run& run) { return {static_cast<uint32_t>(run.split()
 
 }  // namespace
 
-Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data)
-    : number_(event.epoch()), data_(std::move(data)), lane_per_worker_(event.lane_per_worker()) {
+Epoch::Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data, uint32_t ranks)
+    : number_(event.epoch()),
+      data_(std::move(data)),
+      ranks_(std::max(1u, ranks)),
+      lane_per_worker_(event.lane_per_worker()) {
   // One walk over the splits fills the lists of all lanes by file.
   std::vector<std::shared_ptr<std::vector<uint32_t>>> by_slot;
   std::vector<uint32_t> order;
@@ -208,7 +211,7 @@ void Epoch::Pass(uint32_t rank, const v1::TaskRuns& windows) {
     if (run.split() >= lanes_.size()) continue;
     passed[run.split()] = std::max(passed[run.split()], run.first());
     uint64_t all = run.first();
-    for (uint32_t other = 0; other < data_->ranks; ++other) {
+    for (uint32_t other = 0; other < ranks_; ++other) {
       const auto it = passed_.find(other);
       all = it == passed_.end() ? 0 : std::min(all, it->second[run.split()]);
       if (all == 0) break;

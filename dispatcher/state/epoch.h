@@ -52,7 +52,8 @@ class Snapshot;
 
 class Epoch {
  public:
-  Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data);
+  // `ranks`: that an ordered epoch is read by.
+  Epoch(const v1::EpochStarted& event, std::shared_ptr<const JobData> data, uint32_t ranks);
 
   // Before all else: what a checkpoint says was delivered.
   void Restore(const DeliveredSet& delivered);
@@ -149,6 +150,7 @@ class Epoch {
 
   const uint64_t number_;
   const std::shared_ptr<const JobData> data_;
+  const uint32_t ranks_;
   const bool lane_per_worker_;
   std::vector<Lane> lanes_;
   std::map<TaskId, Task> tasks_;

@@ -23,7 +23,6 @@ struct JobData {
   // Of a job whose ordering is deterministic.
   std::optional<v1::OrderedPlan> ordered;
   uint32_t ordered_lanes = 0;
-  uint32_t ranks = 1;
   uint64_t ordered_window_bytes = 0;
 };
 

@@ -20,7 +20,6 @@ std::shared_ptr<JobData> DataOf(const v1::JobOpened& event, SplitList splits) {
   dataset->batched = event.batched();
   if (event.has_ordered()) dataset->ordered = event.ordered();
   dataset->ordered_lanes = event.options().ordered_lanes();
-  dataset->ranks = std::max(1u, event.options().world_size());
   dataset->ordered_window_bytes = event.options().ordered_window_bytes();
   return dataset;
 }

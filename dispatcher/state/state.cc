@@ -164,7 +164,7 @@ absl::Status State::StartEpoch(const v1::EpochStarted& event) {
   if (job->epoch.has_value() || event.epoch() < job->next_epoch) {
     return FailedPrecondition("job {}: epoch {} cannot start", event.job(), event.epoch());
   }
-  job->epoch.emplace(event, job->dataset);
+  job->epoch.emplace(event, job->dataset, job->options.world_size());
   job->next_epoch = event.epoch() + 1;
   if (job->restored == nullptr) return absl::OkStatus();
   if (job->restored->epoch() != event.epoch()) {

@@ -113,7 +113,7 @@ absl::Status State::ReloadJobPart(const v1::StatePart& part, Job& job) {
       return clients_.Reload(part.client());
     case v1::StatePart::kEpoch:
       if (job.dataset == nullptr || job.epoch.has_value()) break;
-      job.epoch.emplace(part.epoch().started(), job.dataset);
+      job.epoch.emplace(part.epoch().started(), job.dataset, job.options.world_size());
       return job.epoch->Reload(part);
     case v1::StatePart::kTask:
       task_jobs_[TaskId(part.task().task())] = job.id;

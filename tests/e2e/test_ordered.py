@@ -153,8 +153,8 @@ def test_it_goes_on_at_a_batch_bit_for_bit_on_other_ranks(lines, tmp_path):
             assert global_batches(parts) == whole[:at]
             saved = tmp_path / f"states-{at}.json"
             saved.write_text(json.dumps(states))
-            for ranks in (1, 2, 4):
-                tail = sequence(cluster, pipeline, "id", tmp_path, f"go-on-{at}-{ranks}", ranks, states=saved, **WINDOWS)
+            for ranks in (1, 2, 4):  # under the name that it was begun by on two
+                tail = sequence(cluster, pipeline, "id", tmp_path, f"begin-{at}", ranks, states=saved, **WINDOWS)
                 assert tail == whole[at:], f"from batch {at} on {ranks} ranks"
 
 
