@@ -29,23 +29,31 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Etcd:
-    """One member on loopback; started again it has what it had."""
+class Member:
+    """One etcd process on loopback; started again it has what it had."""
 
-    def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, directory, name):
+        self.directory, self.name = pathlib.Path(directory), name
         self.client, self.peer = free_port(), free_port()
         self.process = None
-        self.start()
 
-    def start(self):
+    def start(self, members):
         client, peer = (f"http://127.0.0.1:{port}" for port in (self.client, self.peer))
         with open(self.directory / "etcd.log", "ab") as log:
             self.process = subprocess.Popen(
-                [ETCD, "--data-dir", self.directory / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
-                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+                [ETCD, "--name", self.name, "--data-dir", self.directory / f"etcd-{self.name}", "--listen-client-urls", client,
+                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", ",".join(f"{m.name}=http://127.0.0.1:{m.peer}" for m in members),
                  "--log-level", "warn", "--logger", "zap"], stdout=log, stderr=log)
-        processes.wait_for(lambda: fetch(self.client, "/health")[0] == 200, 30, "etcd")
+
+    def healthy(self):
+        """It knows a leader: the members agree."""
+        return fetch(self.client, "/health")[0] == 200
+
+    def leads(self):
+        status, text = fetch(self.client, "/v3/maintenance/status", b"{}")
+        answer = processes.json.loads(text) if status == 200 else {}
+        return bool(answer.get("leader")) and answer["leader"] == answer["header"]["member_id"]
 
     def kill(self):
         if self.process.poll() is None:
@@ -53,10 +61,41 @@ class Etcd:
         self.process.wait()
 
 
-def fetch(port, path):
+class Etcd:
+    """`count` members that agree."""
+
+    def __init__(self, directory, count=1):
+        self.directory = pathlib.Path(directory)
+        self.members = [Member(directory, f"m{i}") for i in range(count)]
+        self.start()
+
+    def endpoints(self):
+        return ", ".join(f'"127.0.0.1:{m.client}"' for m in self.members)
+
+    def start(self):
+        """All that do not run."""
+        for member in self.members:
+            if member.process is None or member.process.poll() is not None:
+                member.start(self.members)
+        processes.wait_for(lambda: all(m.healthy() for m in self.members), 60, "etcd")
+
+    def leader(self):
+        return processes.wait_for(lambda: next((m for m in self.members if m.process.poll() is None and m.leads()), None), 60, "etcd's leader")
+
+    def kill(self):
+        for member in self.members:
+            member.kill()
+
+    def remove(self):
+        self.kill()
+        for member in self.members:
+            shutil.rmtree(self.directory / f"etcd-{member.name}", ignore_errors=True)
+
+
+def fetch(port, path, post=None):
     """(status, body); (0, why) when nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", data=post, timeout=1) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -71,7 +110,7 @@ class Dispatcher(Role):
         config.write_text(f"""
 listen: 127.0.0.1:0
 metrics_listen: 127.0.0.1:{self.metrics}
-journal: {{driver: etcd, endpoints: ["127.0.0.1:{etcd.client}"], prefix: headrace-test, lease_ttl: {LEASE:g}s}}
+journal: {{driver: etcd, endpoints: [{etcd.endpoints()}], prefix: headrace-test, lease_ttl: {LEASE:g}s}}
 """)
         super().__init__(directory, name, "dispatcher", "--config", config)
 
@@ -85,10 +124,10 @@ journal: {{driver: etcd, endpoints: ["127.0.0.1:{etcd.client}"], prefix: headrac
 class Cluster:
     """etcd, dispatchers and workers in processes of their own. Leaves nothing running."""
 
-    def __init__(self, directory, dispatchers=2, workers=2):
+    def __init__(self, directory, dispatchers=2, workers=2, members=1):
         self.directory = pathlib.Path(directory)
         self.roles = []
-        self.etcd = Etcd(directory)
+        self.etcd = Etcd(directory, members)
         try:
             self.dispatchers = [self.add(Dispatcher(directory, f"dispatcher{i}", self.etcd, dispatchers)) for i in range(dispatchers)]
             self.address = ",".join(d.address() for d in self.dispatchers)
@@ -125,8 +164,7 @@ class Cluster:
                 role.process.send_signal(signal.SIGCONT)
                 role.process.kill()
                 role.process.wait()
-        self.etcd.kill()
-        shutil.rmtree(self.directory / "etcd", ignore_errors=True)
+        self.etcd.remove()
 
     def __enter__(self):
         return self
@@ -227,6 +265,29 @@ def test_etcd_is_away_for_less_and_for_more_than_a_lease(lines, tmp_path):
             cluster.wait_for_records(before)
 
         train(cluster, lines, tmp_path, "cut-off", restart_etcd)
+
+
+def test_of_three_members_one_dies_and_then_the_one_that_leads(lines, tmp_path):
+    with Cluster(tmp_path, members=3) as cluster:
+        def goes_on():
+            """More records are delivered than were when it was called."""
+            before = max([j["delivered"] for j in cluster.jobs()], default=0)
+            cluster.wait_for_records(before + 200)
+
+        def kill_members():
+            cluster.wait_for_records(500)
+            leader = cluster.etcd.leader()
+            follower = next(m for m in cluster.etcd.members if m is not leader)
+            follower.kill()
+            goes_on()
+            cluster.etcd.start()  # it catches up; without it the next death would leave one of three
+            leader = cluster.etcd.leader()
+            leader.kill()
+            assert cluster.etcd.leader() is not leader
+            cluster.leader(seconds=LEASE + TAKEOVER + 20)
+            goes_on()
+
+        train(cluster, lines, tmp_path, "three", kill_members, sleep=0.05)
 
 
 def test_a_follower_says_who_leads(tmp_path):
