@@ -94,6 +94,15 @@ void OrderedRouter::Add(std::shared_ptr<FrameStream> stream) {
     stream->Finish(InvalidArgument("rank {} of {}: ranks count from 0", rank, taken_.size()));
     return;
   }
+  if (taken_[rank] != 0) {
+    // Pieces that every rank had are not kept. Without this word a reader whose lane has nothing
+    // more to send would wait for ever.
+    stream->Finish(Unavailable(
+        "task {}: what it has sent to rank {} went to an earlier stream; its work has to "
+        "be made again",
+        task_, rank));
+    return;
+  }
   lines_.push_back({std::move(stream), rank, first_, 0});
 }
 

@@ -23,6 +23,8 @@ class OrderedRouter final : public FrameRouter {
   // Leases of `window` go to the engine next. Windows end in the order of these calls.
   void BeginWindow(uint64_t window);
 
+  // One stream a rank: a second one, once the first was sent something, ends with UNAVAILABLE,
+  // which its reader reports as a broken stream.
   void Add(std::shared_ptr<FrameStream> stream) override;
   void Remove(const FrameStream* stream) override;
   void FinishAll() override;

@@ -128,6 +128,29 @@ TEST(OrderedRouterTest, ABlockIsKeptUntilTheSlowestRankHasIt) {
   EXPECT_THAT(XOf(*second->frames[4]), ElementsAre(18, -18, 19, -19));
 }
 
+// A rank that came back, or another process in its place: pieces that all ranks had are kept by
+// nobody, so it must hear of it though the lane has nothing more to send.
+TEST(OrderedRouterTest, ARankThatWasSentSomethingBeforeIsToldThatItIsGone) {
+  OrderedRouter router(1, 0, Lane(1));
+  OutputQueue output({}, true, nullptr, nullptr);
+  router.BeginWindow(0);
+  output.Push(MakeBatch(0, 4));
+  auto unused = std::make_shared<TestStream>(0, 0);
+  router.Add(unused);
+  ASSERT_TRUE(router.Pump(output).ok());
+  router.Remove(unused.get());
+  auto first = std::make_shared<TestStream>(0, 100);
+  router.Add(first);
+  EXPECT_FALSE(first->finished.has_value()) << "the one before had nothing yet";
+  ASSERT_TRUE(router.Pump(output).ok());
+  ASSERT_EQ(first->frames.size(), 1u);
+  router.Remove(first.get());
+  auto second = std::make_shared<TestStream>(0, 100);
+  router.Add(second);
+  ASSERT_TRUE(second->finished.has_value());
+  EXPECT_EQ(second->finished->code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(OrderedRouterTest, NothingIsTakenWhileNobodyReads) {
   OrderedRouter router(1, 0, Lane(1));
   OutputQueue output({}, true, nullptr, nullptr);
