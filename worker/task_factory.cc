@@ -15,6 +15,8 @@ namespace headrace {
 namespace {
 
 constexpr uint64_t kLeastLaneBytes = 1 << 20;
+// What all lanes have read ahead should fit into a core's share of the last cache.
+constexpr uint64_t kLaneBlockBytes = 256 << 10;
 
 uint64_t Bytes(ByteCount count) { return static_cast<uint64_t>(count.value); }
 
@@ -23,6 +25,7 @@ void ShareOut(uint64_t lanes, TaskOptions& options) {
   options.mark_windows = true;
   options.weight /= static_cast<double>(lanes);
   options.open_splits = 2;
+  options.max_block_bytes = std::min(options.max_block_bytes, kLaneBlockBytes);
   options.read_bytes = std::max<uint64_t>(kLeastLaneBytes, options.read_bytes / lanes);
   options.stage_bytes = std::max<uint64_t>(kLeastLaneBytes, options.stage_bytes / lanes);
   options.output.max_bytes = std::max<uint64_t>(kLeastLaneBytes, options.output.max_bytes / lanes);

@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& de
                                                            TaskWakers wakers) {
   std::unique_ptr<TaskHost> host(new TaskHost(def, worker, std::move(wakers)));
   TaskCallbacks callbacks;
-  callbacks.on_output = host->wakers_.send;
+  callbacks.on_output = [h = host.get()] { h->NotePump(); };
   callbacks.on_want_leases = host->wakers_.leases;
   callbacks.on_report = host->wakers_.beat;
   callbacks.on_failed = host->wakers_.beat;
@@ -65,7 +65,7 @@ void TaskHost::AddLeases(const std::vector<v1::Lease>& leases) {
   for (const v1::Lease& lease : leases) {
     if (ordered_ != nullptr && !in_window_) {
       ordered_->BeginWindow(lease.window());
-      wakers_.send();  // `take: 0` has its end before it has a lease
+      NotePump();  // `take: 0` has its end before it has a lease
     }
     in_window_ = !lease.ends_window();
     if (absl::Status status = task_->AddLease(lease); !status.ok()) {
@@ -97,7 +97,7 @@ void TaskHost::Pump() {
 
 void TaskHost::AddStream(std::shared_ptr<FrameStream> stream) {
   router_->Add(std::move(stream));
-  wakers_.send();
+  NotePump();
 }
 
 void TaskHost::RemoveStream(const FrameStream* stream) { router_->Remove(stream); }

@@ -48,6 +48,13 @@ class TaskHost {
   // The dispatcher says that there may be splits again.
   void WakeLeases();
 
+  // Something can be sent, perhaps: output that came, a stream with room. From any thread.
+  void NotePump() {
+    pump_ = true;
+    wakers_.send();
+  }
+  // Send loop: whether it was noted since the last time.
+  bool TakePump() { return pump_.exchange(false); }
   // Send loop: moves finished blocks to streams that have credit.
   void Pump();
   void AddStream(std::shared_ptr<FrameStream> stream);
@@ -67,6 +74,7 @@ class TaskHost {
 
   const v1::TaskDef def_;
   const TaskWakers wakers_;
+  std::atomic<bool> pump_ = false;
   std::unique_ptr<Task> task_;
   std::unique_ptr<FrameRouter> router_;
   OrderedRouter* ordered_ = nullptr;  // router_, of an ordered lane

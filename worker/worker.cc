@@ -278,7 +278,13 @@ void Worker::PullAllLeases() {
 }
 
 void Worker::PumpAll() {
-  for (const auto& host : tasks_.All()) host->Pump();
+  // A job's lanes are many tasks, of which few have something new at a time.
+  const absl::Duration now = deps_.clock->Steady();
+  const bool all = now - pumped_all_ >= kSendPeriod;
+  if (all) pumped_all_ = now;
+  for (const auto& host : tasks_.All()) {
+    if (host->TakePump() || all) host->Pump();
+  }
 }
 
 void Worker::ReportLoad() {
@@ -320,7 +326,9 @@ absl::Status Worker::OnOpen(std::shared_ptr<FrameStream> stream) {
   return absl::OkStatus();
 }
 
-void Worker::OnReady(const std::shared_ptr<FrameStream>&) { send_loop_->TriggerNow(); }
+void Worker::OnReady(const std::shared_ptr<FrameStream>& stream) {
+  if (auto host = tasks_.Find(stream->open().task())) host->NotePump();
+}
 
 void Worker::OnClosed(const std::shared_ptr<FrameStream>& stream, const absl::Status& status) {
   const uint64_t task = stream->open().task();

@@ -106,6 +106,7 @@ class Worker final : private StreamHandler {
   LogLimiter beat_limiter_{absl::Seconds(10)};  // of refusals that do not pass
   WorkerMetrics metrics_ ABSL_GUARDED_BY(beat_mutex_);
   StreamMetrics stream_metrics_;
+  absl::Duration pumped_all_;  // the send loop's
 
   std::vector<std::unique_ptr<FrameServer>> servers_;  // as config.transports names them
   // Last: their threads use everything above.

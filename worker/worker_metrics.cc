@@ -8,37 +8,63 @@ WorkerMetrics::WorkerMetrics(Metrics& metrics)
       beat_failures_(metrics.AddCounter("headrace_worker_beat_failures_total",
                                         "beats that the dispatcher did not answer")) {}
 
+WorkerMetrics::Step WorkerMetrics::StepSeries(const std::string& pipeline,
+                                              const std::string& step) {
+  const MetricLabels labels = {{"pipeline", pipeline}, {"step", step}};
+  const auto counter = [&](std::string_view name, std::string_view help) {
+    return metrics_.AddCounter(name, help, labels);
+  };
+  return {
+      metrics_.AddSecondsCounter("headrace_step_cpu_seconds_total", "CPU time of a step", labels),
+      counter("headrace_step_elements_total", "elements that left a step"),
+      counter("headrace_step_input_elements_total", "elements that reached a step"),
+      counter("headrace_step_bytes_total", "bytes that left a step"),
+      counter("headrace_step_failed_elements_total", "elements that failed in a step")};
+}
+
 void WorkerMetrics::Update(const v1::TaskDef& def, const v1::TaskStats& stats) {
-  v1::TaskStats& last = last_[def.task()];
+  const std::string& pipeline = def.pipeline().name();
+  Task& task = tasks_seen_[def.task()];
   for (int i = 0; i < stats.steps_size(); ++i) {
     const v1::StepStats& now = stats.steps(i);
     static const v1::StepStats kNothing;
-    const v1::StepStats& before = i < last.steps_size() ? last.steps(i) : kNothing;
-    const MetricLabels labels = {{"pipeline", def.pipeline().name()}, {"step", now.step()}};
-    const auto count = [&](std::string_view name, std::string_view help, uint64_t a, uint64_t b) {
-      metrics_.AddCounter(name, help, labels)->Add(static_cast<int64_t>(b - a));
-    };
-    metrics_.AddSecondsCounter("headrace_step_cpu_seconds_total", "CPU time of a step", labels)
-        ->Add(absl::Seconds(now.cpu_seconds() - before.cpu_seconds()));
-    count("headrace_step_elements_total", "elements that left a step", before.rows_out(),
-          now.rows_out());
-    count("headrace_step_input_elements_total", "elements that reached a step", before.rows_in(),
-          now.rows_in());
-    count("headrace_step_bytes_total", "bytes that left a step", before.bytes_out(),
-          now.bytes_out());
-    count("headrace_step_failed_elements_total", "elements that failed in a step", before.failed(),
-          now.failed());
+    const v1::StepStats& before = i < task.last.steps_size() ? task.last.steps(i) : kNothing;
+    if (static_cast<size_t>(i) == task.steps.size()) {
+      task.steps.push_back(StepSeries(pipeline, now.step()));
+    }
+    const Step& series = task.steps[static_cast<size_t>(i)];
+    const auto more = [](uint64_t a, uint64_t b) { return static_cast<int64_t>(b - a); };
+    series.cpu->Add(absl::Seconds(now.cpu_seconds() - before.cpu_seconds()));
+    series.rows_out->Add(more(before.rows_out(), now.rows_out()));
+    series.rows_in->Add(more(before.rows_in(), now.rows_in()));
+    series.bytes->Add(more(before.bytes_out(), now.bytes_out()));
+    series.failed->Add(more(before.failed(), now.failed()));
   }
-  const MetricLabels pipeline = {{"pipeline", def.pipeline().name()}};
-  metrics_
-      .AddGauge("headrace_worker_output_queue_bytes", "finished batches that wait for a client",
-                pipeline)
-      ->Set(static_cast<double>(stats.queued_bytes()));
-  metrics_
-      .AddGauge("headrace_worker_held_bytes", "bytes that shuffles and partial batches hold",
-                pipeline)
-      ->Set(static_cast<double>(stats.held_bytes()));
-  last = stats;
+  if (task.held == nullptr) {
+    task.held = &held_[pipeline];
+    task.held->queued_gauge =
+        metrics_.AddGauge("headrace_worker_output_queue_bytes",
+                          "finished batches that wait for a client", {{"pipeline", pipeline}});
+    task.held->held_gauge =
+        metrics_.AddGauge("headrace_worker_held_bytes",
+                          "bytes that shuffles and partial batches hold", {{"pipeline", pipeline}});
+  }
+  Count(*task.held, task.last, stats);
+  task.last = stats;
+}
+
+void WorkerMetrics::Count(Held& held, const v1::TaskStats& before, const v1::TaskStats& now) {
+  held.queued += now.queued_bytes() - before.queued_bytes();
+  held.held += now.held_bytes() - before.held_bytes();
+  held.queued_gauge->Set(static_cast<double>(held.queued));
+  held.held_gauge->Set(static_cast<double>(held.held));
+}
+
+void WorkerMetrics::Forget(uint64_t task) {
+  const auto it = tasks_seen_.find(task);
+  if (it == tasks_seen_.end()) return;
+  Count(*it->second.held, it->second.last, {});
+  tasks_seen_.erase(it);
 }
 
 void WorkerMetrics::Update(const FunctionCounters& functions) {

@@ -83,7 +83,19 @@ void ComputePool::UnreadyLocked(Seat& seat) {
   seat.ready_ = false;
   // Credit is not saved up while there is nothing to run; debt stays.
   seat.deficit_nanos_ = std::min(seat.deficit_nanos_, 0.0);
+  seat.in_turn_ = false;
   ready_.remove(&seat);
+}
+
+bool ComputePool::MayRunLocked(Seat& seat) const {
+  if (seat.deficit_nanos_ > 0) {
+    seat.in_turn_ = true;
+    return true;
+  }
+  // What is left of its least turn: weights are shares of the time, not the length of a turn.
+  const double turn = static_cast<double>(options_.quantum_nanos) * seat.weight_;
+  const double least = static_cast<double>(options_.least_turn_nanos);
+  return seat.in_turn_ && seat.deficit_nanos_ > std::min(0.0, turn - least);
 }
 
 ComputePool::Seat* ComputePool::PickLocked() {
@@ -91,7 +103,8 @@ ComputePool::Seat* ComputePool::PickLocked() {
   const double quantum = static_cast<double>(options_.quantum_nanos);
   for (size_t looked = ready_.size(); looked > 0; --looked) {
     Seat* head = ready_.front();
-    if (head->deficit_nanos_ > 0) return head;
+    if (MayRunLocked(*head)) return head;
+    head->in_turn_ = false;
     head->deficit_nanos_ +=
         quantum * head->weight_;  // its turn ends; the next one begins with more
     ready_.splice(ready_.end(), ready_, ready_.begin());
@@ -105,6 +118,7 @@ ComputePool::Seat* ComputePool::PickLocked() {
     for (Seat* seat : ready_) seat->deficit_nanos_ += rounds * quantum * seat->weight_;
   }
   while (ready_.front()->deficit_nanos_ <= 0) ready_.splice(ready_.end(), ready_, ready_.begin());
+  ready_.front()->in_turn_ = true;
   return ready_.front();
 }
 

@@ -34,7 +34,10 @@ class ComputePool {
   struct Options {
     size_t threads = 0;                  // 0: one per core
     uint64_t quantum_nanos = 1'000'000;  // of CPU per round and unit of weight
-    const CpuMeter* cpu = nullptr;       // null: RealCpuMeter()
+    // A turn lasts at least so long, whatever the weight, and is paid for over later rounds: what
+    // one unit has made is still in the core's caches for the next one.
+    uint64_t least_turn_nanos = 500'000;
+    const CpuMeter* cpu = nullptr;  // null: RealCpuMeter()
   };
 
   explicit ComputePool(Options options);
@@ -64,6 +67,7 @@ class ComputePool {
     WorkSource& source_;
     const double weight_;
     double deficit_nanos_ = 0;  // these: under pool_.mutex_
+    bool in_turn_ = false;
     uint64_t charged_nanos_ = 0;
     uint64_t busy_nanos_ = 0;
     uint64_t notified_ = 0;  // counts reasons to look again
@@ -82,6 +86,7 @@ class ComputePool {
   void Loop();
   // The seat whose turn it is, or null when none is ready.
   Seat* PickLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayRunLocked(Seat& seat) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadyLocked(Seat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UnreadyLocked(Seat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -71,6 +71,8 @@ class FairnessTest : public ::testing::Test {
         }
         ++total;
         ++job.units;
+        turns_ += running_ != &job;
+        running_ = &job;
         meter_.Spend(job.nanos_per_unit);
         return true;
       }));
@@ -86,7 +88,17 @@ class FairnessTest : public ::testing::Test {
   }
 
   FakeMeter meter_;
+  const Job* running_ = nullptr;
+  uint64_t turns_ = 0;
 };
+
+TEST_F(FairnessTest, ATurnIsLongEnoughForWarmCachesHoweverSmallTheWeight) {
+  std::vector<Job> jobs = {{1.0 / 16, 100'000}, {1.0 / 16, 100'000}, {1.0 / 8, 100'000}};
+  Run(jobs, 8000);
+  EXPECT_LE(turns_, 8000 / 5 + 10);  // half a millisecond each
+  EXPECT_NEAR(static_cast<double>(jobs[0].units) / static_cast<double>(jobs[1].units), 1, 0.03);
+  EXPECT_NEAR(static_cast<double>(jobs[2].units) / static_cast<double>(jobs[1].units), 2, 0.06);
+}
 
 TEST_F(FairnessTest, EqualWeightsGetEqualTimeWhateverTheirUnitsCost) {
   std::vector<Job> jobs = {{1, 7'000'000}, {1, 300'000}};
