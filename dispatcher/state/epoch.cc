@@ -1,6 +1,7 @@
 #include "dispatcher/state/epoch.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -203,6 +204,16 @@ void Epoch::Deliver(ClientId client, const v1::TaskRuns& runs) {
   counts_.delivered += Cover(client, runs);
 }
 
+uint64_t Epoch::PassedByAll(size_t lane) const {
+  uint64_t all = std::numeric_limits<uint64_t>::max();
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    const auto it = passed_.find(rank);
+    if (it == passed_.end()) return 0;
+    all = std::min(all, it->second[lane]);
+  }
+  return all;
+}
+
 void Epoch::Pass(uint32_t rank, const v1::TaskRuns& windows) {
   if (!ordered()) return;
   std::vector<uint64_t>& passed = passed_[rank];
@@ -210,14 +221,8 @@ void Epoch::Pass(uint32_t rank, const v1::TaskRuns& windows) {
   for (const v1::Run& run : windows.runs()) {
     if (run.split() >= lanes_.size()) continue;
     passed[run.split()] = std::max(passed[run.split()], run.first());
-    uint64_t all = run.first();
-    for (uint32_t other = 0; other < ranks_; ++other) {
-      const auto it = passed_.find(other);
-      all = it == passed_.end() ? 0 : std::min(all, it->second[run.split()]);
-      if (all == 0) break;
-    }
     const uint64_t before = lanes_[run.split()].retired();
-    lanes_[run.split()].Pass(all);
+    lanes_[run.split()].Pass(PassedByAll(run.split()));
     counts_.retired += lanes_[run.split()].retired() - before;
   }
 }

@@ -139,6 +139,8 @@ class Epoch {
   void CloseLease(const Lease& lease);
   // Returns how many elements were not done before.
   uint64_t Cover(ClientId client, const v1::TaskRuns& runs);
+  // Ordered: every rank is past the windows of the lane before this one.
+  uint64_t PassedByAll(size_t lane) const;
   void FinishRounds();
   void Release(const FenceRound& round);
   void KeepLanes(Snapshot& snapshot) const;

@@ -95,6 +95,11 @@ void Epoch::Keep(Snapshot& snapshot) const {
   kept.set_reader_left(reader_left_);
   kept.set_cuts_records(cuts_records_);
   kept.mutable_reported_ranks()->Assign(reported_ranks_.begin(), reported_ranks_.end());
+  for (const auto& [rank, windows] : passed_) {
+    v1::KeptPassed& passed = *kept.add_passed();
+    passed.set_rank(rank);
+    passed.mutable_windows()->Assign(windows.begin(), windows.end());
+  }
   for (const auto& [client, needs] : needs_) {
     v1::KeptNeeds& kept_needs = *kept.add_needs();
     kept_needs.set_client(client.value);
@@ -196,6 +201,12 @@ void Epoch::ReloadEpoch(const v1::KeptEpoch& kept) {
   reader_left_ = kept.reader_left();
   cuts_records_ = kept.cuts_records();
   reported_ranks_.insert(kept.reported_ranks().begin(), kept.reported_ranks().end());
+  for (const v1::KeptPassed& passed : kept.passed()) {
+    passed_[passed.rank()].assign(passed.windows().begin(), passed.windows().end());
+    passed_[passed.rank()].resize(lanes_.size());
+  }
+  // The lanes are reloaded after this, and have dropped by then what all are past.
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) lanes_[lane].Pass(PassedByAll(lane));
   for (const v1::KeptNeeds& client : kept.needs()) {
     Needs& needs = needs_[ClientId(client.client())];
     needs.first = client.first();

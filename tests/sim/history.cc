@@ -111,8 +111,6 @@ History DrawOrderedHistory(uint64_t seed) {
   history.drop_remainder = false;
   // A rank that begins anew in mid-epoch goes on from a checkpoint, together with all others.
   history.client_crashes = history.client_leaves = 0;
-  // A snapshot does not keep yet which windows each rank is past (docs/design/023).
-  history.snapshots = 0;
   return history;
 }
 
