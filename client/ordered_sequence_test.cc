@@ -45,7 +45,7 @@ class Reader {
     auto& frames = frames_[lane];
     frames.clear();
     for (uint64_t w = first; w < rows_[lane].size(); ++w) {
-      const PiecePlace place{.lane = lane, .window = w, .first_window = first};
+      const PiecePlace place{.lane = lane, .window = w};
       for (auto& frame :
            WindowFrames(task_, place, lane * 100 + w, rows_[lane][w], batch_, rank_, ranks_))
         frames.push_back(frame);

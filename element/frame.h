@@ -32,7 +32,6 @@ struct PiecePlace {
   uint64_t piece = 0;
   bool rest = false;
   bool window_end = false;
-  uint64_t first_window = 0;
 };
 
 struct FrameSlice {

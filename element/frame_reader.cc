@@ -36,8 +36,8 @@ class FrameParser {
     view_->rows_ = header_->rows();
     if (header_->has_ordered()) {
       const v1::OrderedPiece& piece = header_->ordered();
-      view_->place_ = {piece.lane(), piece.window(),     piece.piece(),
-                       piece.rest(), piece.window_end(), piece.first_window()};
+      view_->place_ = {piece.lane(), piece.window(), piece.piece(), piece.rest(),
+                       piece.window_end()};
     }
     if (view_->rows_ == 0) {
       const bool mark = view_->place_ && view_->place_->window_end;

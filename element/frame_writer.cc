@@ -39,7 +39,6 @@ void SetPlace(const PiecePlace& place, v1::OrderedPiece& out) {
   out.set_piece(place.piece);
   out.set_rest(place.rest);
   out.set_window_end(place.window_end);
-  out.set_first_window(place.first_window);
 }
 
 // Prefix, header, padding.

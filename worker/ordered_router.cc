@@ -82,8 +82,6 @@ OrderedRouter::OrderedRouter(uint64_t task, uint64_t epoch, const v1::OrderedTas
 
 void OrderedRouter::BeginWindow(uint64_t window) {
   absl::MutexLock lock(&mutex_);
-  if (!begun_) first_window_ = window;
-  begun_ = true;
   windows_.push_back(window);
 }
 
@@ -135,10 +133,7 @@ bool OrderedRouter::Take(OutputQueue& output) {
   }
   std::optional<Block> block = output.TryPop();
   if (!block) return false;
-  PiecePlace place{.lane = lane_.lane(),
-                   .window = windows_.front(),
-                   .piece = piece_++,
-                   .first_window = first_window_};
+  PiecePlace place{.lane = lane_.lane(), .window = windows_.front(), .piece = piece_++};
   if (block->rows() == 0) {
     place.window_end = true;
     windows_.pop_front();

@@ -60,8 +60,6 @@ class OrderedRouter final : public FrameRouter {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of pieces_
   std::vector<uint64_t> taken_ ABSL_GUARDED_BY(mutex_);   // per rank: pieces before are sent
   std::deque<uint64_t> windows_ ABSL_GUARDED_BY(mutex_);  // begun and not ended
-  uint64_t first_window_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t piece_ ABSL_GUARDED_BY(mutex_) = 0;  // of the window
 };
 

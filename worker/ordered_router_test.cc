@@ -101,7 +101,6 @@ TEST(OrderedRouterTest, EachRankGetsItsPartOfABatchAndAllOfARest) {
     for (uint64_t i = 0; i < 3; ++i) {
       EXPECT_EQ(stream->frames[i]->place()->lane, 5u);
       EXPECT_EQ(stream->frames[i]->place()->window, 7u);
-      EXPECT_EQ(stream->frames[i]->place()->first_window, 7u);
       EXPECT_EQ(stream->frames[i]->place()->piece, i);
       EXPECT_EQ(stream->frames[i]->sequence(), i);
     }
