@@ -206,7 +206,9 @@ void Epoch::ReloadEpoch(const v1::KeptEpoch& kept) {
     passed_[passed.rank()].resize(lanes_.size());
   }
   // The lanes are reloaded after this, and have dropped by then what all are past.
-  for (size_t lane = 0; lane < lanes_.size(); ++lane) lanes_[lane].Pass(PassedByAll(lane));
+  for (size_t lane = 0; ordered() && lane < lanes_.size(); ++lane) {
+    lanes_[lane].Pass(PassedByAll(lane));
+  }
   for (const v1::KeptNeeds& client : kept.needs()) {
     Needs& needs = needs_[ClientId(client.client())];
     needs.first = client.first();
