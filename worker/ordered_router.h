@@ -60,7 +60,7 @@ class OrderedRouter final : public FrameRouter {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of pieces_
   std::vector<uint64_t> taken_ ABSL_GUARDED_BY(mutex_);   // per rank: pieces before are sent
   std::deque<uint64_t> windows_ ABSL_GUARDED_BY(mutex_);  // begun and not ended
-  uint64_t piece_ ABSL_GUARDED_BY(mutex_) = 0;  // of the window
+  uint64_t piece_ ABSL_GUARDED_BY(mutex_) = 0;            // of the window
 };
 
 // Rows [begin, end) of the batch in row 0 of `block`, its only one: what is numeric is borrowed
