@@ -370,7 +370,7 @@ void Keeper::TakeAnswers() {
   if (!jobs_.empty()) jobs_.front()->cpu_nanos += static_cast<uint64_t>(cpu_.LapNanos());
 }
 
-bool Keeper::Harvest(bool left_behind) {
+bool Keeper::Harvest() {
   bool any = false;
   while (process_ != nullptr && !pieces_.empty()) {
     const Piece& piece = pieces_.front();
@@ -378,7 +378,8 @@ bool Keeper::Harvest(bool left_behind) {
         AnswerWord(piece.slot, kAnswerSequence) != piece.sequence) {
       break;
     }
-    if (left_behind && (pieces_.size() < 2 || Progress(pieces_[1]) < 0)) break;
+    // After the look at the mark: what the function did, it did before that was set.
+    if (!process_->Connected()) break;
     const int64_t sequence = piece.sequence;
     const Message told{kBlock, static_cast<int64_t>(piece.slot), sequence,
                        AnswerWord(piece.slot, kAnswerUsedBytes)};

@@ -88,10 +88,10 @@ class Keeper {
   // Reads the answers that have come; one that is none ends the subprocess.
   void TakeAnswers();
   absl::Status TakeAnswer(const Message& message);
-  // Takes what is answered and was not told of yet, before anybody is blamed for it; `left_behind`:
-  // only if the next one was begun, for a process that ended in the telling is to blame. True:
-  // there was something.
-  bool Harvest(bool left_behind = false);
+  // Takes what is answered and was not told of yet, before anybody is blamed for it; but only from
+  // a process that can still tell: of one that ended, or cut itself off, nothing more is believed,
+  // so that what becomes of its rows does not hang on when that was seen. True: there was something.
+  bool Harvest();
   // It tells of what was harvested.
   bool Late(const Message& message) const {
     return message.operation == kBlock && message.sequence > 0 && message.sequence <= harvested_;

@@ -16,7 +16,7 @@ constexpr size_t kMaxKills = 16;  // by one block; then its rest is not tried
 
 void Keeper::Bury(const Loss& given) {
   Loss loss = given;
-  if (!loss.lied) Harvest(/*left_behind=*/true);
+  if (!loss.lied) Harvest();
   if (pieces_.empty()) {  // all that it had is answered
     if (loss.why.empty()) group_.counters().died.fetch_add(1, std::memory_order_relaxed);
     Drain();

@@ -175,6 +175,11 @@ absl::Status PythonProcess::Receive(std::vector<Message>& to) {
   return absl::OkStatus();
 }
 
+bool PythonProcess::Connected() const {
+  pollfd hung_up = {socket_, 0, 0};
+  return ::poll(&hung_up, 1, 0) == 0;
+}
+
 std::string PythonProcess::TakeOutput(size_t most) {
   if (output_ < 0) return "";
   std::string out(most, '\0');

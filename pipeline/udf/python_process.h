@@ -41,6 +41,8 @@ class PythonProcess {
   // What it sent in one, appended to `to`; nothing is there: `to` stays as it is. An error: it is
   // gone, or wrote what is no message.
   absl::Status Receive(std::vector<Message>& to);
+  // It can still send. False: it ended, or closed its socket.
+  bool Connected() const;
   // What it printed since the last call, at most `most` bytes; never waits.
   std::string TakeOutput(size_t most);
   void CloseOutput();
