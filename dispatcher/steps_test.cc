@@ -90,6 +90,22 @@ TEST_F(StepsTest, ABatchIsGrantedWhenEveryRankHasComeAndHoldsItsOwn) {
   EXPECT_EQ(last.summary().dropped_records(), 0u);
 }
 
+TEST_F(StepsTest, AnEmptyEpochIsOverWhenEveryRankHasCome) {
+  Use({.splits = 0, .batched = true});
+  options.set_world_size(2);
+  options.set_uneven(v1::UNEVEN_DROP);
+  worker = AddWorker("a:1");
+  a = OpenRank(0);
+  ASSERT_TRUE(Start(a).ok());
+  EXPECT_FALSE(Say(a, {}).epoch_finished());
+  EXPECT_THAT(Say(a, {}).waiting(), HasSubstr("waiting for rank 1 of 2"));
+  b = OpenRank(1);  // finds epoch 0, not that the other is two further
+  ASSERT_TRUE(Start(b).ok());
+  Say(b, {});
+  EXPECT_TRUE(Say(a, {}).epoch_finished());
+  EXPECT_TRUE(Say(b, {}).epoch_finished());
+}
+
 TEST_F(StepsTest, WhatOneRankHoldsAndTheOtherLacksIsSharedOutAnew) {
   Begin(v1::UNEVEN_DROP);
   b = OpenRank(1);

@@ -204,7 +204,8 @@ std::string ReplacedMessage(const Job& job) {
 
 namespace {
 
-// An ordered batch leaves a worker when every rank has taken its part of it.
+// An ordered batch leaves a worker when every rank has taken its part of it, and with `uneven` no
+// rank is ahead of another.
 std::string MissingRanks(const State& state, const Job& job) {
   const uint32_t ranks = std::max(1u, job.options.world_size());
   std::set<uint32_t> missing;
@@ -213,8 +214,9 @@ std::string MissingRanks(const State& state, const Job& job) {
     if (const Client* client = state.clients().Find(reader)) missing.erase(client->rank);
   }
   if (missing.empty()) return "";
-  return fmt::format("waiting for rank {} of {}: an ordered epoch is read by all ranks",
-                     fmt::join(missing, ", "), ranks);
+  return fmt::format("waiting for rank {} of {}: {} is read by all ranks", fmt::join(missing, ", "),
+                     ranks,
+                     job.epoch->ordered() ? "an ordered epoch" : "an epoch in step (`uneven`)");
 }
 
 }  // namespace
@@ -227,9 +229,11 @@ std::string WaitingReason(OpContext& context, const Job& job) {
     if (std::string silent = SilentReason(context, job); !silent.empty()) return silent;
   }
   if (job.epoch->readers().empty()) return "waiting for clients: none reads the epoch";
-  if (job.epoch->active_tasks() != 0) {
-    return job.epoch->ordered() ? MissingRanks(state, job) : std::string();
+  const bool by_all_ranks = job.epoch->ordered() || IsUneven(job);
+  if (by_all_ranks && (job.epoch->active_tasks() != 0 || job.epoch->Complete())) {
+    return MissingRanks(state, job);
   }
+  if (job.epoch->active_tasks() != 0) return "";
   if (state.workers().live() == 0) return "waiting for workers: none is registered";
   if (state.workers().Ready().empty()) return "waiting for workers: all are draining";
   if (!job.epoch->fences().empty()) {

@@ -22,10 +22,14 @@ struct Ranks {
   uint64_t held_records = 0;
 };
 
+bool AllHaveCome(const Job& job) {
+  return job.epoch->readers().size() >= std::max(1u, job.options.world_size());
+}
+
 // Nothing when a rank has not come yet, or not said anything.
 std::optional<Ranks> Look(const OpContext& context, const Job& job) {
   const Epoch& epoch = *job.epoch;
-  if (epoch.readers().size() < std::max(1u, job.options.world_size())) return std::nullopt;
+  if (!AllHaveCome(job)) return std::nullopt;
   Ranks ranks;
   for (const ClientId client : epoch.readers()) {
     const auto it = context.telemetry.steps.find(client);
@@ -135,8 +139,11 @@ void AdvanceSteps(OpContext& context, JobId id) {
            "uneven does not go with steps that cut a record into several elements");
     return;
   }
-  // It came out even; or a reader left, and the others cannot stay in step with it.
-  if (!epoch.steps_final() && (epoch.Complete() || epoch.reader_left())) {
+  // It came out even (an empty epoch does so at once, and is not over before the last rank has
+  // come: that one would find it gone); or a reader left, and the others cannot stay in step with
+  // it.
+  const bool even = epoch.Complete() && AllHaveCome(*job);
+  if (!epoch.steps_final() && (even || epoch.reader_left())) {
     v1::StepsGranted final;
     final.set_granted(epoch.steps_granted());
     final.set_final(true);
