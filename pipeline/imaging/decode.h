@@ -49,6 +49,9 @@ struct DecodeOptions {
   // JPEG only, 1, 2, 4 or 8: decode at scale_eighths / 8 of the size, inside the inverse DCT; at
   // twice that where chroma would fall short of it (4:2:2). Other kinds ignore it.
   int scale_eighths = 8;
+  // JPEG only: false leaves the entropy code to libjpeg. The result is the same, only slower to
+  // come; for who wants to compare.
+  bool own_entropy_decoder = true;
 };
 
 // Where the decoder writes: called once, with the bytes it needs; what it returns must not be null.
@@ -58,7 +61,8 @@ struct DecodedImage {
   ImageView pixels;  // what the allocator gave
   int64_t left = 0;  // of pixel (0, 0) in the whole image at the scale used
   int64_t top = 0;
-  int scale_eighths = 8;  // the scale used; 8 where the kind has none
+  int scale_eighths = 8;             // the scale used; 8 where the kind has none
+  bool own_entropy_decoder = false;  // a JPEG whose entropy code needed no help from libjpeg
 };
 
 // Size and kind from the first bytes; decodes no pixels.

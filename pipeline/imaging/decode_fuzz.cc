@@ -24,10 +24,26 @@ std::vector<std::string> Seeds() {
           EncodeJpeg(rgb.view(), {.quality = 60, .progressive = true}),
           EncodeJpeg(grey.view(), {.quality = 60}),
           EncodeJpeg(four.view(), {.quality = 60}),
+          EncodeJpeg(rgb.view(), {.quality = 95, .own_tables = true}),
           EncodePng(rgb.view()),
           EncodePng(grey.view()),
           EncodePng(four.view()),
           EncodeWebpLossless(rgb.view())};
+}
+
+// Our own decoder of a JPEG's entropy code must not show: neither in a verdict nor in a pixel.
+void CompareWithLibrary(std::string_view bytes, DecodeOptions options) {
+  std::vector<std::byte> pixels[2];
+  absl::Status verdict[2];
+  for (int own = 0; own < 2; ++own) {
+    options.own_entropy_decoder = own == 1;
+    verdict[own] = DecodeImage(bytes, options, [&](size_t size) {
+                     pixels[own].assign(size, std::byte{0});
+                     return pixels[own].data();
+                   }).status();
+  }
+  if (verdict[0] != verdict[1]) std::abort();
+  if (verdict[0].ok() && pixels[0] != pixels[1]) std::abort();
 }
 
 void Decode(std::string_view bytes, uint8_t choice) {
@@ -43,6 +59,7 @@ void Decode(std::string_view bytes, uint8_t choice) {
   options.scale_eighths = 1 << ((choice >> 1) & 3);
   const absl::StatusOr<DecodedImage> image = DecodeImage(bytes, options, allocate);
   if (image.ok() && static_cast<size_t>(image->pixels.bytes()) != buffer.size()) std::abort();
+  CompareWithLibrary(bytes, options);
 
   const absl::StatusOr<ImageHeader> header = PeekImage(bytes);
   if (!header.ok()) {
@@ -57,6 +74,8 @@ void Decode(std::string_view bytes, uint8_t choice) {
   part.channels = options.channels;
   part.max_pixels = kMaxPixels;
   (void)DecodeRegion(bytes, region, part, allocate);
+  options.region = region;
+  CompareWithLibrary(bytes, options);
   const auto method = (choice & 8) != 0 ? ResampleMethod::kBicubic : ResampleMethod::kBilinear;
   (void)DecodeRegionResampled(bytes, region, method, 1 + choice / 16, 7, part, allocate);
 }

@@ -15,6 +15,7 @@
 
 #include "common/status.h"
 #include "pipeline/imaging/codecs.h"
+#include "pipeline/imaging/jpeg_entropy.h"
 #include "pipeline/imaging/scratch.h"
 
 namespace headrace {
@@ -40,7 +41,7 @@ class JpegReader {
 
   absl::Status Open();
   // Sets scale, colour space and the cut; afterwards window() is what ReadWindow() gives.
-  absl::Status Start(const DecodeOptions& options);
+  absl::Status Start(const DecodeOptions& options, bool own_entropy_decoder);
   absl::Status ReadWindow(uint8_t* out, int64_t channels);
 
   ImageHeader header() const {
@@ -48,6 +49,8 @@ class JpegReader {
   }
   const Region& window() const { return window_; }
   int scale() const { return scale_; }
+  // After Start(): a failure to read is not the library's verdict then.
+  bool own_entropy_decoder() const { return own_entropy_; }
 
  private:
   struct Errors : jpeg_error_mgr {
@@ -71,7 +74,7 @@ class JpegReader {
   static JpegReader& Self(j_common_ptr info) {
     return *static_cast<JpegReader*>(info->client_data);
   }
-  void LeaveOutsideMcusEmpty();
+  void StepInFrontOfEntropyDecoder(bool own, bool part);
   static boolean DecodeMcu(j_decompress_ptr info, JBLOCKROW* blocks);
   [[noreturn]] static void OnError(j_common_ptr info);
   static void OnMessage(j_common_ptr info, int level);
@@ -81,8 +84,10 @@ class JpegReader {
   jpeg_decompress_struct info_{};
   Errors errors_{};
   jpeg_progress_mgr progress_{};
-  decltype(jpeg_entropy_decoder::decode_mcu) decode_mcu_ = nullptr;
-  JDIMENSION mcu_column_ = 0;  // of the one that decode_mcu_ decodes next
+  decltype(jpeg_entropy_decoder::decode_mcu) decode_mcu_ = nullptr;  // the library's
+  JpegEntropyDecoder entropy_;
+  bool own_entropy_ = false;
+  JDIMENSION mcu_column_ = 0;  // of the one that is decoded next
   bool created_ = false;
   bool data_ended_ = false;  // all bytes were read and the library made up an end marker
   bool too_many_scans_ = false;
@@ -172,7 +177,7 @@ bool JpegReader::ChromaKeepsUp() const {
   return true;
 }
 
-absl::Status JpegReader::Start(const DecodeOptions& options) {
+absl::Status JpegReader::Start(const DecodeOptions& options, bool own_entropy_decoder) {
   const bool cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
   if (cmyk) {
     info_.out_color_space = JCS_CMYK;
@@ -186,6 +191,7 @@ absl::Status JpegReader::Start(const DecodeOptions& options) {
   if (!Guarded([this] { jpeg_start_decompress(&info_); })) return Failure();
 
   window_ = {0, 0, info_.output_width, info_.output_height};
+  StepInFrontOfEntropyDecoder(own_entropy_decoder, options.region.has_value());
   if (!options.region) return absl::OkStatus();
   const int64_t m = scale_;
   const int64_t left = std::max<int64_t>(options.region->left * m / 8 - kMargin, 0);
@@ -200,18 +206,19 @@ absl::Status JpegReader::Start(const DecodeOptions& options) {
     if (!Guarded([&] { jpeg_crop_scanline(&info_, &crop_left, &crop_width); })) return Failure();
     window_.left = crop_left;
     window_.width = crop_width;
-    LeaveOutsideMcusEmpty();
   }
   return absl::OkStatus();
 }
 
-// Left and right of a cut, the library decodes the coefficients and then drops them; above it, it
-// asks its entropy decoder to pass over them, which costs a sixth less. This asks for the same
-// beside the cut, by the very condition by which the library drops them. Only the order of calls in
-// a file of one scan is known: rows of MCUs from left to right, those that are skipped too.
-void JpegReader::LeaveOutsideMcusEmpty() {
+// Our decoder of the entropy code takes the place of the library's (docs/design/010). And left and
+// right of a cut, the library decodes the coefficients and then drops them; above it, it asks to
+// pass over them. This asks for the same beside the cut, by the very condition by which the library
+// drops them. Only the order of calls in a file of one scan is known: rows of MCUs from left to
+// right, those that are skipped too.
+void JpegReader::StepInFrontOfEntropyDecoder(bool own, bool part) {
 #if LIBJPEG_TURBO_VERSION_NUMBER >= 2001000 && LIBJPEG_TURBO_VERSION_NUMBER < 3000000
   if (info_.progressive_mode || info_.arith_code || jpeg_has_multiple_scans(&info_)) return;
+  own_entropy_ = own && entropy_.Start(info_, part);
   decode_mcu_ = info_.entropy->decode_mcu;
   info_.entropy->decode_mcu = DecodeMcu;
 #endif
@@ -222,7 +229,11 @@ boolean JpegReader::DecodeMcu(j_decompress_ptr info, JBLOCKROW* blocks) {
   const JDIMENSION column = self.mcu_column_;
   const jpeg_decomp_master& master = *info->master;
   if (column < master.first_iMCU_col || column > master.last_iMCU_col) blocks = nullptr;
-  if (!self.decode_mcu_(info, blocks)) return FALSE;
+  if (self.own_entropy_) {
+    if (!self.entropy_.DecodeMcu(*info, blocks)) std::longjmp(self.errors_.jump, 1);
+  } else if (!self.decode_mcu_(info, blocks)) {
+    return FALSE;
+  }
   self.mcu_column_ = column + 1 == info->MCUs_per_row ? 0 : column + 1;
   return TRUE;
 }
@@ -328,18 +339,30 @@ absl::StatusOr<ImageHeader> PeekJpeg(std::string_view bytes) {
 
 absl::StatusOr<DecodedImage> DecodeJpeg(std::string_view bytes, const DecodeOptions& options,
                                         PixelAllocator allocate) {
-  JpegReader reader(bytes);
-  HR_RETURN_IF_ERROR(reader.Open());
-  HR_RETURN_IF_ERROR(CheckPixels(reader.header(), options.max_pixels));
-  HR_RETURN_IF_ERROR(reader.Start(options));
-  const Region& window = reader.window();
-  auto* out = reinterpret_cast<uint8_t*>(
-      allocate(static_cast<size_t>(window.width * window.height * options.channels)));
-  HR_RETURN_IF_ERROR(reader.ReadWindow(out, options.channels));
-  return DecodedImage{{out, window.height, window.width, options.channels},
-                      window.left,
-                      window.top,
-                      reader.scale()};
+  uint8_t* out = nullptr;
+  const auto decode = [&](bool own_entropy_decoder, bool& own) -> absl::StatusOr<DecodedImage> {
+    JpegReader reader(bytes);
+    HR_RETURN_IF_ERROR(reader.Open());
+    HR_RETURN_IF_ERROR(CheckPixels(reader.header(), options.max_pixels));
+    HR_RETURN_IF_ERROR(reader.Start(options, own_entropy_decoder));
+    own = reader.own_entropy_decoder();
+    const Region& window = reader.window();
+    if (out == nullptr) {
+      out = reinterpret_cast<uint8_t*>(
+          allocate(static_cast<size_t>(window.width * window.height * options.channels)));
+    }
+    HR_RETURN_IF_ERROR(reader.ReadWindow(out, options.channels));
+    return DecodedImage{{out, window.height, window.width, options.channels},
+                        window.left,
+                        window.top,
+                        reader.scale(),
+                        own};
+  };
+  bool own = false;
+  absl::StatusOr<DecodedImage> image = decode(options.own_entropy_decoder, own);
+  // Ours gives up where the library may warn, mend or refuse: that is for the library to say.
+  if (!image.ok() && own) return decode(false, own);
+  return image;
 }
 
 }  // namespace headrace

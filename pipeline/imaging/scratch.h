@@ -27,7 +27,7 @@ class Scratch {
 };
 
 // What a buffer is used for: two uses may be alive at once in one thread, one use never twice.
-enum class ScratchUse { kDecodedPixels, kDecoderRows, kResample, kUses };
+enum class ScratchUse { kDecodedPixels, kDecoderRows, kEntropyWindow, kResample, kUses };
 
 // This thread's buffer for `use`.
 Scratch& ThreadScratch(ScratchUse use);

@@ -64,6 +64,7 @@ std::string EncodeJpeg(const ImageView& image, const JpegForm& form) {
   }
   if (form.progressive) jpeg_simple_progression(&info);
   info.restart_interval = static_cast<unsigned>(form.restart_interval);
+  info.optimize_coding = form.own_tables ? TRUE : FALSE;
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
     auto* row = const_cast<uint8_t*>(image.row(info.next_scanline));

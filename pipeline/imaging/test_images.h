@@ -32,6 +32,7 @@ struct JpegForm {
   int vertical = 2;
   bool progressive = false;
   int restart_interval = 0;  // in MCUs
+  bool own_tables = false;   // Huffman tables made for this picture, as most photographs have
 };
 // channels 1: greyscale JPEG; 3: YCbCr; 4: CMYK as Adobe writes it (values inverted, Adobe marker).
 std::string EncodeJpeg(const ImageView& image, const JpegForm& form = {});
