@@ -14,6 +14,9 @@ constexpr uint64_t kFirstWindowBlocks = 4;  // read ahead at first
 constexpr size_t kCalmPops = 1024;          // without running dry, after which the window shrinks
 constexpr absl::Duration kSlowRead = absl::Milliseconds(2);
 constexpr absl::Duration kLeaseAhead = absl::Seconds(1);
+constexpr size_t kFirstLeases = 2;  // while no pace is known
+// Without a block for so long the task waits for its files: more of them at once may help.
+constexpr absl::Duration kDry = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -31,8 +34,19 @@ void SourceStage::AddLease(const v1::Lease& lease, RecordSieve::Rule rule) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   lanes_.push_back(std::move(lane));
-  ++unread_;
+  ++held_;
+  if (ends_.empty()) ends_.push_back(deps_.clock->Steady());
+  NoteDryLocked();
   ScheduleLocked();
+}
+
+void SourceStage::NoteDryLocked() {
+  const bool dry = !lanes_.empty() && lanes_.front()->items.empty();
+  if (!dry) {
+    dry_since_.reset();
+  } else if (!dry_since_) {
+    dry_since_ = deps_.clock->Steady();
+  }
 }
 
 void SourceStage::AddFlush(uint64_t generation) {
@@ -50,7 +64,13 @@ std::optional<SourceStage::Item> SourceStage::Pop() {
   Item item = std::move(lane.items.front());
   lane.items.pop_front();
   if (item.block) bytes_ -= item.block->bytes();
+  if (item.end) {
+    --held_;
+    ends_.push_back(deps_.clock->Steady());
+    if (ends_.size() > kPaceSplits + 1) ends_.pop_front();
+  }
   if (lane.done && lane.items.empty()) lanes_.pop_front();
+  NoteDryLocked();
   if (++calm_pops_ == kCalmPops) ShrinkWindowLocked();
   ScheduleLocked();
   return item;
@@ -162,15 +182,13 @@ bool SourceStage::KeepLocked(Lane& lane, Item item) {
   if (lane.dropped || stopped_) return false;
   if (item.end) {
     lane.done = true;
-    --unread_;
-    ends_.push_back(deps_.clock->Steady());
-    if (ends_.size() > kPaceSplits) ends_.pop_front();
   }
   if (item.block) {
     bytes_ += item.block->bytes();
     peak_bytes_ = std::max(peak_bytes_, bytes_);
   }
   if (item.block || item.end) lane.items.push_back(std::move(item));
+  NoteDryLocked();
   return true;
 }
 
@@ -223,15 +241,24 @@ bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
 
 size_t SourceStage::LeasesWantedLocked() const {
   if (stopped_) return 0;
-  double ahead = 2;
+  const absl::Duration now = deps_.clock->Steady();
+  double ahead = kFirstLeases;
   if (ends_.size() > 1) {
-    const double seconds = absl::ToDoubleSeconds(deps_.clock->Steady() - ends_.front());
+    const double bound = absl::ToDoubleSeconds(kLeaseAhead);
+    const double seconds = absl::ToDoubleSeconds(now - ends_.front());
     const double pace = static_cast<double>(ends_.size() - 1) / std::max(seconds, 1e-6);
-    ahead = std::max(ahead, 1 + std::ceil(pace * absl::ToDoubleSeconds(kLeaseAhead)));
+    // One that is worked on, and those that are begun within the bound: none, when the next end is
+    // further off.
+    const absl::Duration each = (ends_.back() - ends_.front()) / (ends_.size() - 1);
+    const bool near_end = now - ends_.back() + kLeaseAhead >= each;
+    ahead = std::max(1.0, std::ceil(pace * bound)) + (near_end ? 1 : 0);
+  }
+  if (dry_since_ && now - *dry_since_ > kDry) {
+    ahead = std::max(ahead, static_cast<double>(options_.open_splits));
   }
   const double most = static_cast<double>(std::max<size_t>(options_.max_leases_ahead, 1));
   const auto wanted = static_cast<size_t>(std::min(ahead, most));
-  return wanted > unread_ ? wanted - unread_ : 0;
+  return wanted > held_ ? wanted - held_ : 0;
 }
 
 size_t SourceStage::LeasesWanted() const {
@@ -244,7 +271,8 @@ void SourceStage::Drop() {
   absl::MutexLock lock(&mutex_);
   for (const std::shared_ptr<Lane>& lane : lanes_) lane->dropped = true;
   dropped.swap(lanes_);
-  unread_ = 0;
+  held_ = 0;
+  dry_since_.reset();
   bytes_ = 0;
 }
 

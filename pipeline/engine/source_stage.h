@@ -71,7 +71,8 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   void AddFlush(uint64_t generation);
   std::optional<Item> Pop();
   bool HasItem() const;
-  // How many leases to bring: about a second of reading at the pace so far.
+  // How many leases to bring: those that will be worked on within about a second, at the pace at
+  // which splits were used up so far, however soon they are read.
   size_t LeasesWanted() const;
 
   // Drops all lanes and what they hold.
@@ -120,6 +121,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   bool KeepLocked(Lane& lane, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrowWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShrinkWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteDryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t LeasesWantedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Deps deps_;
@@ -134,13 +136,16 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
-  size_t unread_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes not done
+  size_t held_ ABSL_GUARDED_BY(mutex_) = 0;  // leases whose last block was not popped
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t window_bytes_ ABSL_GUARDED_BY(mutex_);
   size_t calm_pops_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<absl::Duration> ends_
-      ABSL_GUARDED_BY(mutex_);  // when the last splits were read to their ends
+  // When the last splits were popped to their ends, behind the time of the first lease, or of an
+  // earlier end.
+  std::deque<absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);
+  // Since when the first split in line has had nothing to pop.
+  std::optional<absl::Duration> dry_since_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

@@ -170,6 +170,48 @@ TEST_F(SourceStageTest, WantsMoreLeasesTheFasterSplitsEnd) {
   EXPECT_EQ(stage->LeasesWanted(), 64u);
 }
 
+TEST_F(SourceStageTest, WhatIsReadAndNotYetWorkedOnIsHeld) {
+  auto stage = Make({});
+  for (uint64_t i = 1; i <= 2; ++i) stage->AddLease(MakeLease(i, i, 5), {});
+  AwaitTrue([&] { return stage->tally().rows_out == 10; });
+  EXPECT_EQ(stage->LeasesWanted(), 0u);
+  PopSplit(*stage);
+  EXPECT_GT(stage->LeasesWanted(), 0u);
+}
+
+TEST_F(SourceStageTest, WhoIsSlowHoldsOneSplitUntilItsEndIsNear) {
+  auto stage = Make({});
+  for (uint64_t i = 1; i <= 3; ++i) {
+    stage->AddLease(MakeLease(i, i, 5), {});
+    AwaitTrue([&] { return stage->HasItem(); });
+    clock_.Advance(absl::Seconds(10));
+    PopSplit(*stage);
+  }
+  stage->AddLease(MakeLease(4, 4, 5), {});
+  AwaitTrue([&] { return stage->HasItem(); });
+  EXPECT_EQ(stage->LeasesWanted(), 0u);
+  clock_.Advance(absl::Seconds(8));
+  EXPECT_EQ(stage->LeasesWanted(), 0u);
+  clock_.Advance(absl::Milliseconds(1500));
+  EXPECT_EQ(stage->LeasesWanted(), 1u);
+}
+
+TEST_F(SourceStageTest, WhoWaitsForItsFilesReadsMoreOfThemAtOnce) {
+  Gate gate;
+  CountingFormat::Options format;
+  format.before_read = [&](uint64_t) {
+    gate.Wait();
+    return absl::OkStatus();
+  };
+  auto stage = Make(std::move(format));
+  stage->AddLease(MakeLease(1, 1, 5), {});
+  EXPECT_EQ(stage->LeasesWanted(), 1u);
+  clock_.Advance(absl::Milliseconds(101));
+  EXPECT_EQ(stage->LeasesWanted(), 2u);  // three at once
+  gate.Open();
+  PopSplit(*stage);
+}
+
 TEST_F(SourceStageTest, StopReturnsWhileAReadBlocksAndItsRowsAreDropped) {
   Gate gate;
   CountingFormat::Options format;

@@ -30,6 +30,7 @@ struct Parcel {
   CachePassage passage = {};      // of the block
   std::optional<uint64_t> flush;  // its generation, or kFinal
   uint64_t bytes() const { return block ? block->bytes() : 0; }
+  uint64_t rows() const { return block ? block->rows() : 0; }
 };
 
 // Blocks on their way through the chain. Tickets are given out in stream order, and finished
@@ -88,6 +89,7 @@ struct Stage {
 
   std::deque<Parcel> input;  // not of the first stage: its input is the source
   uint64_t input_bytes = 0;
+  uint64_t input_rows = 0;
   OrderWindow window;
   uint64_t out_bytes_per_block = 0;  // what the chain made of its last block
   bool strand_busy = false;
@@ -95,8 +97,16 @@ struct Stage {
   uint64_t held_bytes = 0;
   uint64_t peak_bytes = 0;  // of input and window together
 
+  // The input is more than it comes to within `nanos` at its pace, waiting included.
+  bool Ahead(double nanos) const {
+    const double rows = static_cast<double>(input_rows);
+    const double at_once = static_cast<double>(max_window) / 2;
+    return rows > at_once * static_cast<double>(sizer->rows()) &&
+           rows * sizer->elapsed_per_row() > nanos * at_once;
+  }
   void Put(Parcel parcel) {
     input_bytes += parcel.bytes();
+    input_rows += parcel.rows();
     input.push_back(std::move(parcel));
     NotePeak();
   }

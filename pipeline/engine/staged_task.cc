@@ -258,6 +258,7 @@ void StagedTask::DiscardLocked(size_t stages) {
     stage.discards = true;
     stage.input.clear();
     stage.input_bytes = 0;
+    stage.input_rows = 0;
     stage.window.Clear();
     if (!stage.strand_busy) {
       stage.state.reset();

@@ -10,6 +10,7 @@
 // steps or callbacks run.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,15 @@ class StagedTask final : public Task, public WorkSource {
     bool split_ended = false;  // a split was read to its end on the way
   };
 
+  struct ChainTime {
+    absl::Duration began;
+    uint64_t cpu_nanos = 0;
+  };
+  uint64_t ElapsedNanos(absl::Duration since) const {
+    return static_cast<uint64_t>(
+        std::max<int64_t>(0, absl::ToInt64Nanoseconds(deps_.clock->Steady() - since)));
+  }
+
   void MakeStages();
   void OpenSession(EngineStep step, Stage& stage);
   EngineStep MakeStep(size_t index) const;
@@ -74,14 +84,14 @@ class StagedTask final : public Task, public WorkSource {
   // Runs the unit's chain. True: `unit` has become the strand unit that follows from it.
   bool RunChain(Unit& unit);
   void RunStrand(Unit& unit);
-  // Hands the unit's block to the stage's asynchronous step; `chain_nanos` it has cost so far.
-  void StartAsync(Unit& unit, uint64_t chain_nanos);
+  // Hands the unit's block to the stage's asynchronous step; `time` it has cost so far.
+  void StartAsync(Unit& unit, ChainTime time);
   // The block came from a cache behind the stage's asynchronous step.
   bool SkipsAsync(const Stage& stage, const Parcel& parcel) const {
     return parcel.passage.cached && stage.async_step->index < CacheNode();
   }
   // Called by the session, on a thread of its own.
-  void FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
+  void FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, ChainTime time,
                    CachePassage passage, absl::StatusOr<AsyncResult> result);
   // Pushes the parcel through the stage's stateful step; appends what came out.
   absl::Status RunStep(Stage& stage, Parcel parcel, std::vector<Parcel>& out);

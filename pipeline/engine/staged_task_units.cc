@@ -6,12 +6,20 @@
 #include "pipeline/engine/staged_task.h"
 
 namespace headrace {
+namespace {
+
+// What waits in front of a slow chain waits where other workers cannot have it: no more than so
+// much time's worth.
+constexpr double kStageAheadNanos = 250e6;
+
+}  // namespace
 
 bool StagedTask::StrandReadyLocked(size_t stage) const {
   const Stage& s = *stages_[stage];
   if (s.strand_busy || s.discards || !s.window.HasNext()) return false;
   if (stage + 1 == stages_.size()) return output_.has_room();
-  return stages_[stage + 1]->input_bytes < options_.stage_bytes;
+  const Stage& next = *stages_[stage + 1];
+  return next.input_bytes < options_.stage_bytes && !next.Ahead(kStageAheadNanos);
 }
 
 bool StagedTask::ChainReadyLocked(size_t stage) const {
@@ -60,6 +68,7 @@ bool StagedTask::TakeInputLocked(size_t stage, Unit& unit) {
   Parcel& front = s.input.front();
   const size_t rows = s.sizer->rows();
   s.input_bytes -= front.bytes();
+  s.input_rows -= front.rows();
   const bool sized = !s.chain.empty() || s.async_step;
   // A block that is to be kept stays whole until it is.
   const bool whole = front.passage.fill != nullptr;
@@ -67,6 +76,7 @@ bool StagedTask::TakeInputLocked(size_t stage, Unit& unit) {
     unit.parcel.block = front.block->TakeFront(rows);
     unit.parcel.passage.cached = front.passage.cached;
     s.input_bytes += front.bytes();
+    s.input_rows += front.rows();
     return true;
   }
   unit.parcel = std::move(front);
@@ -103,7 +113,10 @@ bool StagedTask::RunUnit() {
     more = found && HasUnitLocked();
   }
   if (more) seat_->Notify();  // wakes one more thread
-  if (unit.split_ended) Call(callbacks_.on_report);
+  if (unit.split_ended) {
+    Call(callbacks_.on_report);
+    if (LeasesWanted() > 0) Call(callbacks_.on_want_leases);
+  }
   if (!found) return false;
   if (unit.strand || RunChain(unit)) RunStrand(unit);
   return true;
@@ -112,7 +125,7 @@ bool StagedTask::RunUnit() {
 bool StagedTask::RunChain(Unit& unit) {
   Stage& s = *stages_[unit.stage];
   absl::Status status;
-  uint64_t chain_nanos = 0;
+  ChainTime time{.began = deps_.clock->Steady()};
   if (unit.parcel.block) {
     Block& block = *unit.parcel.block;
     if (unit.stage == 0) status = BookEnds(block, read_step_, fail_on_error_, accounting_);
@@ -120,8 +133,10 @@ bool StagedTask::RunChain(Unit& unit) {
     if (status.ok()) {
       const absl::StatusOr<uint64_t> nanos = s.chain.Run(block, unit.parcel.passage);
       status = nanos.status();
-      if (status.ok()) chain_nanos = *nanos;
-      if (status.ok() && !s.chain.empty() && !s.async_step) s.sizer->Measured(rows, *nanos);
+      if (status.ok()) time.cpu_nanos = *nanos;
+      if (status.ok() && !s.chain.empty() && !s.async_step) {
+        s.sizer->Measured(rows, *nanos, ElapsedNanos(time.began));
+      }
     }
     if (block.rows() == 0) {
       if (status.ok()) unit.parcel.passage.Deposit(block);
@@ -130,7 +145,7 @@ bool StagedTask::RunChain(Unit& unit) {
   }
   if (!status.ok()) Fail(status);
   if (status.ok() && s.async_step && unit.parcel.block && !SkipsAsync(s, unit.parcel)) {
-    StartAsync(unit, chain_nanos);
+    StartAsync(unit, time);
     return false;
   }
   absl::MutexLock lock(&mutex_);
@@ -147,18 +162,18 @@ bool StagedTask::RunChain(Unit& unit) {
   return true;
 }
 
-void StagedTask::StartAsync(Unit& unit, uint64_t chain_nanos) {
+void StagedTask::StartAsync(Unit& unit, ChainTime time) {
   Stage& s = *stages_[unit.stage];
   const uint64_t rows = unit.parcel.block->rows();
   s.async_step->tally->In(rows, unit.parcel.block->live_bytes());
   s.session->Start(*std::move(unit.parcel.block),
-                   [this, stage = unit.stage, ticket = unit.ticket, rows, chain_nanos,
+                   [this, stage = unit.stage, ticket = unit.ticket, rows, time,
                     passage = unit.parcel.passage](absl::StatusOr<AsyncResult> result) {
-                     FinishAsync(stage, ticket, rows, chain_nanos, passage, std::move(result));
+                     FinishAsync(stage, ticket, rows, time, passage, std::move(result));
                    });
 }
 
-void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint64_t chain_nanos,
+void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, ChainTime time,
                              CachePassage passage, absl::StatusOr<AsyncResult> result) {
   Stage& s = *stages_[stage];
   const EngineStep& step = *s.async_step;
@@ -168,7 +183,7 @@ void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, uint6
       result.ok() ? AcceptEmitted(step, result->block) : Annotate(result.status(), step.where);
   if (status.ok()) {
     step.tally->Cpu(result->cpu_nanos);
-    s.sizer->Measured(rows, chain_nanos + result->cpu_nanos);
+    s.sizer->Measured(rows, time.cpu_nanos + result->cpu_nanos, ElapsedNanos(time.began));
     step.tally->Out(result->block.rows(), result->block.live_bytes());
     if (result->block.rows() == 0) passage.Deposit(result->block);
     if (result->block.rows() > 0) parcel.block = std::move(result->block);
@@ -207,6 +222,7 @@ absl::Status StagedTask::RunStep(Stage& stage, Parcel parcel, std::vector<Parcel
     step.tally->Out(block.rows(), block.live_bytes());
     out.emplace_back().block = std::move(block);
   };
+  const absl::Duration began = deps_.clock->Steady();
   const uint64_t before = cpu_.ThreadNanos();
   absl::Status status;
   const size_t rows = parcel.block ? parcel.block->rows() : 0;
@@ -222,7 +238,7 @@ absl::Status StagedTask::RunStep(Stage& stage, Parcel parcel, std::vector<Parcel
   }
   const uint64_t nanos = cpu_.ThreadNanos() - before;
   step.tally->Cpu(nanos);
-  if (stage.chain.empty()) stage.sizer->Measured(rows, nanos);
+  if (stage.chain.empty()) stage.sizer->Measured(rows, nanos, ElapsedNanos(began));
   if (!status.ok()) return Annotate(status, step.where);
   return accepted;
 }

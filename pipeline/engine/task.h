@@ -55,7 +55,7 @@ struct TaskDeps {
 // must not destroy it. Any may be empty.
 struct TaskCallbacks {
   std::function<void()> on_output;       // output() went from empty to not empty
-  std::function<void()> on_want_leases;  // LeasesWanted() became positive
+  std::function<void()> on_want_leases;  // LeasesWanted() became positive (time may do it, too)
   std::function<void()>
       on_report;  // a split was read to its end, or all came to rest: TakeReports() has news
   std::function<void()> on_failed;  // status() is an error now
@@ -90,7 +90,7 @@ struct TaskOptions {
   uint64_t max_record_bytes = 1ull << 30;
 
   size_t open_splits = 4;         // read at once: the first in line, and the next ones ahead
-  size_t max_leases_ahead = 256;  // leased and not yet read
+  size_t max_leases_ahead = 256;  // leased and not yet worked on
   uint64_t target_block_nanos =
       4'000'000;  // CPU time of a block in a chain, by which blocks get their rows
   size_t max_block_rows = 1024;
@@ -110,7 +110,8 @@ class Task {
   // More input. Splits are read, and their rows leave, in the order of these calls. The same number
   // again is ignored. FAILED_PRECONDITION: the split's pass is still under way under another lease.
   virtual absl::Status AddLease(const v1::Lease& lease) = 0;
-  // How many more leases to bring: enough for about a second of work, ahead of need. 0 once failed.
+  // How many more leases to bring: as many as will be worked on within about a second of elapsed
+  // time. 0 once failed.
   virtual size_t LeasesWanted() const = 0;
   // No more splits for now: what steps hold (shuffle, a partial batch) is let go behind the leases
   // added so far. AddLease may follow.

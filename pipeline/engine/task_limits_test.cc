@@ -169,6 +169,28 @@ TEST(TaskLimitsTest, AsksForLeasesAheadOfNeedAndForMoreWhenSplitsAreSmall) {
   EXPECT_GT(rig.want_calls(), 0);
 }
 
+TEST(TaskLimitsTest, BlocksAreSmallWhereAStepWaitsInsteadOfComputing) {
+  absl::Mutex mutex;
+  size_t last = 0;
+  class NoCpu final : public CpuMeter {
+   public:
+    uint64_t ThreadNanos() const override { return 0; }
+  };
+  NoCpu meter;
+  Rig rig({.threads = 1,
+           .steps = {MakeStep("hook")},
+           .hooks = {.run =
+                         [&](const Block& block) {
+                           absl::SleepFor(absl::Milliseconds(2) * block.rows());
+                           absl::MutexLock lock(&mutex);
+                           if (block.rows() > 1) last = block.rows();
+                         }},
+           .cpu = &meter});
+  EXPECT_EQ(rig.RunSplits({300}).values().size(), 300u);
+  absl::MutexLock lock(&mutex);
+  EXPECT_LE(last, 32u);  // 16 by measurement; at no CPU time it would be hundreds
+}
+
 TEST(TaskLimitsTest, BigBlocksOfAStatefulStepAreCutForTheNextChain) {
   // The shuffle lets go of everything at once; the chain behind it is slow, so it must get small
   // blocks.
