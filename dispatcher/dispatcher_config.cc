@@ -52,6 +52,9 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
              beat)
       .Field("closing_beat", &C::closing_beat,
              "how often clients report while the last splits are read", beat)
+      .Field("shed_after", &C::shed_after,
+             "a worker that has had splits of an epoch for so long gives some up to workers that "
+             "have none left; 0: never")
       .Field("background_period", &C::background_period,
              "how often time-outs and free slots are looked at", beat)
       .Field("target_split", &C::target_split,

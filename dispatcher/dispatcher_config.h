@@ -43,6 +43,7 @@ struct DispatcherConfig {
   absl::Duration client_beat = absl::Milliseconds(500);
   absl::Duration busy_beat = absl::Milliseconds(50);
   absl::Duration closing_beat = absl::Milliseconds(200);
+  absl::Duration shed_after = absl::Milliseconds(500);
   absl::Duration background_period = absl::Milliseconds(100);
 
   ByteCount target_split = MiB(64);

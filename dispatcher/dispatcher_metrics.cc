@@ -53,6 +53,9 @@ DispatcherMetrics::JobSeries& DispatcherMetrics::SeriesOf(const dispatch::Job& j
   series.settled = records("settled");
   series.failed = records("failed");
   series.skipped = records("skipped");
+  series.pieces = metrics_.AddCounter("headrace_dispatcher_pieces_total",
+                                      "Splits and parts of splits that a worker left to others",
+                                      {{"job", job.name}});
   series.pending = splits("pending");
   series.leased = splits("leased");
   series.clients =
@@ -107,6 +110,7 @@ void DispatcherMetrics::UpdateJob(const dispatch::Job& job, const dispatch::Tele
     counts.failed += job.epoch->counts().failed;
     counts.skipped += job.epoch->counts().skipped;
     counts.restored += job.epoch->counts().restored;
+    counts.pieces += job.epoch->counts().pieces;
     pending = job.epoch->pending();
     leased = job.epoch->leases().size();
   }
@@ -115,6 +119,7 @@ void DispatcherMetrics::UpdateJob(const dispatch::Job& job, const dispatch::Tele
   Raise(*series.settled, series.shown.settled, counts.settled);
   Raise(*series.failed, series.shown.failed, counts.failed);
   Raise(*series.skipped, series.shown.skipped, counts.skipped);
+  Raise(*series.pieces, series.shown.pieces, counts.pieces);
   series.pending->Set(static_cast<double>(pending));
   series.leased->Set(static_cast<double>(leased));
   series.clients->Set(static_cast<double>(job.clients.size()));

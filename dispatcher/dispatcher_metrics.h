@@ -32,6 +32,7 @@ class DispatcherMetrics {
     Counter* settled = nullptr;
     Counter* failed = nullptr;
     Counter* skipped = nullptr;
+    Counter* pieces = nullptr;
     Gauge* pending = nullptr;
     Gauge* leased = nullptr;
     Gauge* clients = nullptr;

@@ -66,7 +66,7 @@ auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpCon
     absl::MutexLock lock(&mutex_);
     HR_RETURN_IF_ERROR(journal_failure_);
     dispatch::Changes changes(state_, absl::ToUnixMillis(deps_.clock->Now()));
-    dispatch::OpContext context{changes,   liveness_, telemetry_,
+    dispatch::OpContext context{changes,   liveness_, telemetry_,           stragglers_,
                                 restores_, config_,   deps_.clock->Steady()};
     answer = op(context);
     // What was applied before a bug stands, so it is kept too.

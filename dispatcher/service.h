@@ -85,6 +85,7 @@ class DispatcherService final : public DispatcherHandler, public FleetHandler {
   dispatch::State state_ ABSL_GUARDED_BY(mutex_);
   dispatch::Liveness liveness_ ABSL_GUARDED_BY(mutex_);
   dispatch::Telemetry telemetry_ ABSL_GUARDED_BY(mutex_);
+  dispatch::Stragglers stragglers_ ABSL_GUARDED_BY(mutex_);
   dispatch::Restores restores_ ABSL_GUARDED_BY(mutex_);
   absl::Status journal_failure_ ABSL_GUARDED_BY(mutex_);
 };

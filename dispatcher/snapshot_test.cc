@@ -74,6 +74,11 @@ class SnapshotTest : public DispatcherBed {
       report.set_abandoned(true);
       for (const v1::Run& run : SomeRuns(lease)) *report.add_emitted() = run;
     }
+    if (options.sharding() == v1::SHARDING_DYNAMIC && Chance(30)) {
+      report.set_read_to_end(false);
+      uint64_t cut = lease.first_record() + Below(4);
+      for (uint64_t i = 1 + Below(3); i > 0; --i, cut += 1 + Below(3)) report.add_cuts(cut);
+    }
     Beat(worker, {report});
   }
   void ADelivery(TestClient& client) {

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace headrace {
+namespace {
+
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(50);
+
+}  // namespace
 
 std::optional<v1::LeaseSplitsRequest> LeasePuller::Next(uint32_t wanted, absl::Duration now) {
   if (in_flight_ || now < retry_at_) return std::nullopt;
@@ -21,13 +26,17 @@ std::optional<v1::LeaseSplitsRequest> LeasePuller::Next(uint32_t wanted, absl::D
   return request;
 }
 
-LeasePuller::Answer LeasePuller::OnReply(uint64_t request_number,
-                                         const v1::LeaseSplitsReply& reply) {
+LeasePuller::Answer LeasePuller::OnReply(uint64_t request_number, const v1::LeaseSplitsReply& reply,
+                                         absl::Duration now) {
   Answer answer;
   if (request_number != number_ || !unanswered_) return answer;
   in_flight_ = false;
+  backoff_ = kFirstBackoff;
+  if (reply.wait()) {
+    retry_at_ = now + kFirstBackoff;
+    return answer;
+  }
   unanswered_ = false;
-  backoff_ = absl::Milliseconds(50);
   answer.gone = reply.unknown_task();
   answer.leases.assign(reply.leases().begin(), reply.leases().end());
   if (reply.exhausted() || reply.unknown_task()) {

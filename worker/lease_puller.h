@@ -3,7 +3,7 @@
 //
 // One request is out at a time. A request whose answer was lost is sent again under its old number
 // and gets its old answer (LeaseSplits is idempotent by number), so no lease is ever granted
-// unseen.
+// unseen. One that is told to wait goes out again in a while, too.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class LeasePuller {
   };
   // The reply to the request that is out. A reply to an older one (`request_number` differs) is
   // ignored.
-  Answer OnReply(uint64_t request_number, const v1::LeaseSplitsReply& reply);
+  Answer OnReply(uint64_t request_number, const v1::LeaseSplitsReply& reply, absl::Duration now);
   // The call failed or timed out: the same request goes out again after a back-off (50 ms doubling
   // to 2 s).
   void OnFailure(uint64_t request_number, absl::Duration now);

@@ -22,7 +22,7 @@ TEST(LeasePullerTest, OneRequestIsOutAtATime) {
   EXPECT_EQ(request->request_number(), 1u);
   EXPECT_EQ(request->want(), 3u);
   EXPECT_FALSE(puller.Next(3, kNow));
-  EXPECT_EQ(puller.OnReply(1, Reply(3)).leases.size(), 3u);
+  EXPECT_EQ(puller.OnReply(1, Reply(3), kNow).leases.size(), 3u);
   EXPECT_EQ(puller.Next(2, kNow)->request_number(), 2u);
 }
 
@@ -40,17 +40,17 @@ TEST(LeasePullerTest, ALostAnswerIsAskedForAgainUnderItsNumber) {
 TEST(LeasePullerTest, ADoubledAnswerIsTakenOnce) {
   LeasePuller puller(1, 2);
   puller.Next(3, kNow);
-  EXPECT_EQ(puller.OnReply(1, Reply(3)).leases.size(), 3u);
-  EXPECT_TRUE(puller.OnReply(1, Reply(3)).leases.empty());
+  EXPECT_EQ(puller.OnReply(1, Reply(3), kNow).leases.size(), 3u);
+  EXPECT_TRUE(puller.OnReply(1, Reply(3), kNow).leases.empty());
   puller.Next(3, kNow);
-  EXPECT_TRUE(puller.OnReply(1, Reply(3)).leases.empty());
+  EXPECT_TRUE(puller.OnReply(1, Reply(3), kNow).leases.empty());
   EXPECT_TRUE(puller.outstanding());
 }
 
 TEST(LeasePullerTest, AnExhaustedLaneIsLeftAloneUntilItWakes) {
   LeasePuller puller(1, 2);
   puller.Next(3, kNow);
-  const auto answer = puller.OnReply(1, Reply(1, true));
+  const auto answer = puller.OnReply(1, Reply(1, true), kNow);
   EXPECT_TRUE(answer.flush);
   EXPECT_EQ(answer.leases.size(), 1u);
   EXPECT_FALSE(puller.Next(3, kNow));
@@ -58,12 +58,25 @@ TEST(LeasePullerTest, AnExhaustedLaneIsLeftAloneUntilItWakes) {
   EXPECT_TRUE(puller.Next(3, kNow));
 }
 
+TEST(LeasePullerTest, WhoIsToldToWaitAsksAgainAndFlushesNothing) {
+  LeasePuller puller(1, 2);
+  puller.Next(3, kNow);
+  v1::LeaseSplitsReply wait;
+  wait.set_wait(true);
+  const auto answer = puller.OnReply(1, wait, kNow);
+  EXPECT_FALSE(answer.flush);
+  EXPECT_FALSE(puller.exhausted());
+  EXPECT_FALSE(puller.Next(3, kNow + absl::Milliseconds(49)));
+  EXPECT_EQ(puller.Next(3, kNow + absl::Milliseconds(50))->request_number(), 1u);
+  EXPECT_EQ(puller.OnReply(1, Reply(2), kNow).leases.size(), 2u);
+}
+
 TEST(LeasePullerTest, AnUnknownTaskIsGone) {
   LeasePuller puller(1, 2);
   puller.Next(3, kNow);
   v1::LeaseSplitsReply reply;
   reply.set_unknown_task(true);
-  EXPECT_TRUE(puller.OnReply(1, reply).gone);
+  EXPECT_TRUE(puller.OnReply(1, reply, kNow).gone);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Dur
   {
     absl::MutexLock lock(&lease_mutex_);
     request = puller_.Next(static_cast<uint32_t>(task_->LeasesWanted()), now);
-    if (!request) return puller_.retrying();
+    if (!request) return false;  // the loop comes by again before a retry is due
     request->set_cluster(def_.cluster());
   }
   const absl::StatusOr<v1::LeaseSplitsReply> reply = dispatcher.LeaseSplits(*request, timeout);
@@ -52,13 +52,13 @@ bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Dur
     absl::MutexLock lock(&lease_mutex_);
     if (!reply.ok()) {
       puller_.OnFailure(request->request_number(), now);
-      return true;
+      return false;
     }
-    answer = puller_.OnReply(request->request_number(), *reply);
+    answer = puller_.OnReply(request->request_number(), *reply, now);
   }
   AddLeases(answer.leases);
   if (answer.flush && ordered_ == nullptr) task_->NoMoreLeases();
-  return !answer.flush && task_->LeasesWanted() > 0;
+  return !answer.leases.empty() && !answer.flush && task_->LeasesWanted() > 0;
 }
 
 void TaskHost::AddLeases(const std::vector<v1::Lease>& leases) {

@@ -42,11 +42,14 @@ class TaskHost {
   uint64_t id() const { return def_.task(); }
   const v1::TaskDef& def() const { return def_; }
 
-  // Lease loop: one round trip when the task wants splits. True when it should be called again soon
-  // (a retry is due).
+  // Lease loop: one round trip when the task wants splits. True when it should be called again at
+  // once.
   bool PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Duration timeout);
   // The dispatcher says that there may be splits again.
   void WakeLeases();
+
+  // Others have nothing to do.
+  void Shed(size_t idle) { task_->Shed(idle); }
 
   // Something can be sent, perhaps: output that came, a stream with room. From any thread.
   void NotePump() {

@@ -240,6 +240,9 @@ void Worker::Beat() {
   for (uint64_t task : reply->wake()) {
     if (auto host = tasks_.Find(task)) host->WakeLeases();
   }
+  for (const v1::ShedTask& shed : reply->shed()) {
+    if (auto host = tasks_.Find(shed.task())) host->Shed(shed.idle());
+  }
   if (reply->drained()) drained_ = true;
 }
 

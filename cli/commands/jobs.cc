@@ -65,13 +65,14 @@ class Jobs final : public Command {
       std::printf("  warning: %s\n", warning.c_str());
     }
     Table epochs({"epoch", "state", "delivered", "restored", "settled", "failed", "leased",
-                  "fenced", "skipped", "leased splits", "fenced splits"});
+                  "fenced", "skipped", "leased splits", "fenced splits", "pieces"});
     for (const v1::EpochStatus& epoch : job.epochs()) {
       epochs.Add({std::to_string(epoch.epoch()), epoch.state(), std::to_string(epoch.delivered()),
                   std::to_string(epoch.restored()), std::to_string(epoch.settled()),
                   std::to_string(epoch.failed()), std::to_string(epoch.leased()),
                   std::to_string(epoch.fenced()), std::to_string(epoch.skipped()),
-                  std::to_string(epoch.leased_splits()), std::to_string(epoch.fenced_splits())});
+                  std::to_string(epoch.leased_splits()), std::to_string(epoch.fenced_splits()),
+                  std::to_string(epoch.pieces())});
     }
     if (!epochs.empty()) std::fputs(epochs.ToString().c_str(), stdout);
     for (const v1::FailureSample& sample : job.failures()) {

@@ -3,6 +3,7 @@
 
 #include "dispatcher/background/duties.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/shed.h"
 #include "fmt/format.h"
 
 namespace headrace::dispatch {
@@ -33,6 +34,7 @@ void CollectJobs(OpContext& context) {
   }
   absl::erase_if(context.telemetry.stats,
                  [&](const auto& entry) { return context.state().JobOf(entry.first) == nullptr; });
+  CollectStragglers(context);
 }
 
 void RunDuties(OpContext& context) {

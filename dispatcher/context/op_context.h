@@ -5,6 +5,7 @@
 #include "dispatcher/context/changes.h"
 #include "dispatcher/context/liveness.h"
 #include "dispatcher/context/restores.h"
+#include "dispatcher/context/stragglers.h"
 #include "dispatcher/context/telemetry.h"
 #include "dispatcher/dispatcher_config.h"
 
@@ -14,6 +15,7 @@ struct OpContext {
   Changes& changes;
   Liveness& liveness;
   Telemetry& telemetry;
+  Stragglers& stragglers;
   Restores& restores;
   const DispatcherConfig& config;
   absl::Duration now;  // steady

@@ -51,14 +51,13 @@ SplitPass Lane::At(uint64_t position) const {
           static_cast<uint32_t>(position / split_count_)};
 }
 
-std::vector<SplitPass> Lane::Next(size_t count) const {
-  std::vector<SplitPass> next(returned_.begin(),
-                              returned_.begin() + std::min(count, returned_.size()));
+std::vector<Piece> Lane::Next(size_t count) const {
+  std::vector<Piece> next(returned_.begin(), returned_.begin() + std::min(count, returned_.size()));
   uint64_t left = pending() - next.size();
   for (uint64_t at = cursor_; next.size() < count && left != 0; ++at) {
     const SplitPass item = At(at);
     if (!restored_.empty() && restored_.contains(item)) continue;
-    next.push_back(item);
+    next.push_back({item});
     --left;
   }
   return next;
@@ -80,11 +79,12 @@ bool Lane::RetireRestored(SplitPass item, uint64_t need) {
   return true;
 }
 
-absl::Status Lane::Take(SplitPass item) {
+absl::Status Lane::Take(const Piece& piece) {
+  const SplitPass item = piece;
   while (!restored_.empty() && cursor_ < end_ && restored_.erase(At(cursor_)) != 0) ++cursor_;
-  if (!returned_.empty() && returned_.front() == item) {
+  if (!returned_.empty() && returned_.front() == piece) {
     returned_.pop_front();
-  } else if (returned_.empty() && cursor_ < end_ && At(cursor_) == item) {
+  } else if (returned_.empty() && cursor_ < end_ && piece.whole() && At(cursor_) == item) {
     ++cursor_;
     ledgers_.try_emplace(item);
   } else {
@@ -94,28 +94,49 @@ absl::Status Lane::Take(SplitPass item) {
   return absl::OkStatus();
 }
 
-void Lane::GiveBack(const std::vector<SplitPass>& items) {
-  returned_.insert(returned_.begin(), items.begin(), items.end());
-  leased_ -= items.size();
-  for (const SplitPass& item : items) {
-    if (SplitLedger* ledger = Find(item)) ledger->Reopen();
+void Lane::GiveBack(const std::vector<Piece>& pieces) {
+  returned_.insert(returned_.begin(), pieces.begin(), pieces.end());
+  leased_ -= pieces.size();
+  for (const Piece& piece : pieces) {
+    if (SplitLedger* ledger = Find(piece)) ledger->Reopen();
   }
 }
 
-void Lane::Retire(SplitPass item) {
+void Lane::Cut(const std::vector<Piece>& rest, bool empty) {
+  if (rest.empty()) return;
+  uint64_t& open = pieces_.try_emplace(rest.front(), 1).first->second;
+  open += rest.size();
+  returned_.insert(returned_.begin(), rest.begin(), rest.end());
+  if (!empty) return;
+  --open;
   --leased_;
+}
+
+bool Lane::CloseLast(SplitPass item) {
+  const auto it = pieces_.find(item);
+  if (it == pieces_.end()) return true;
+  if (--it->second != 0) return false;
+  pieces_.erase(it);
+  return true;
+}
+
+bool Lane::Retire(SplitPass item) {
+  --leased_;
+  if (!CloseLast(item)) return false;
   ++retired_;
   if (ordered()) {
     done_.insert(item);
-    return DropDoneWindows(/*complete=*/false);
+    DropDoneWindows(/*complete=*/false);
+    return true;
   }
   // A replay leaves out at its end what is done, so a single task's lane remembers it.
   if (!single_task_) ledgers_.erase(item);
+  return true;
 }
 
 void Lane::GiveUp(SplitPass item) {
   --leased_;
-  ledgers_.erase(item);
+  if (CloseLast(item)) ledgers_.erase(item);
 }
 
 void Lane::Rewind() {
@@ -171,8 +192,12 @@ uint64_t Lane::Cover(SplitPass item, const v1::Run& run) {
 void Lane::Keep(v1::KeptLane& kept) const {
   kept.set_cursor(cursor_);
   kept.set_end(end_);
-  for (const SplitPass& item : returned_) {
-    kept.add_returned(uint64_t{item.split} << 32 | item.pass);
+  const bool all_whole = std::ranges::all_of(returned_, &Piece::whole);
+  for (const Piece& piece : returned_) {
+    kept.add_returned(uint64_t{piece.split} << 32 | piece.pass);
+    if (all_whole) continue;
+    kept.add_returned_first(piece.first);
+    kept.add_returned_end(piece.end);
   }
   std::vector<SplitPass> restored(restored_.begin(), restored_.end());
   std::ranges::sort(restored);
@@ -209,9 +234,22 @@ absl::Status Lane::Reload(const v1::KeptLane& kept) {
   }
   cursor_ = kept.cursor();
   end_ = kept.end();
+  const bool all_whole = kept.returned_first().empty() && kept.returned_end().empty();
+  if (!all_whole && (kept.returned_first_size() != kept.returned_size() ||
+                     kept.returned_end_size() != kept.returned_size())) {
+    return InvalidArgument("a lane with columns of pieces that do not fit together");
+  }
   returned_.clear();
-  for (const uint64_t item : kept.returned()) {
-    returned_.push_back({static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)});
+  pieces_.clear();
+  for (int i = 0; i < kept.returned_size(); ++i) {
+    const uint64_t item = kept.returned(i);
+    Piece piece{{static_cast<uint32_t>(item >> 32), static_cast<uint32_t>(item)}};
+    if (!all_whole) {
+      piece.first = kept.returned_first(i);
+      piece.end = kept.returned_end(i);
+    }
+    NotePiece(piece);
+    returned_.push_back(piece);
   }
   restored_.clear();
   for (const uint64_t item : kept.restored()) {

@@ -29,6 +29,16 @@ struct SplitPass {
   }
 };
 
+// What is leased as one: a (split, pass), or a piece of it that another worker left over.
+struct Piece : SplitPass {
+  static constexpr uint64_t kToEnd = UINT64_MAX;  // of the split, wherever that is
+  uint64_t first = 0;                             // records
+  uint64_t end = kToEnd;
+
+  bool whole() const { return first == 0 && end == kToEnd; }
+  auto operator<=>(const Piece&) const = default;
+};
+
 class Lane {
  public:
   // `splits`: which of the dataset's; null: the first `split_count`. Every pass goes over all of
@@ -42,14 +52,17 @@ class Lane {
   const v1::LaneDef& def() const { return def_; }
 
   // The next `count` to lease, in order; fewer when there are no more.
-  std::vector<SplitPass> Next(size_t count) const;
+  std::vector<Piece> Next(size_t count) const;
   // Takes one of Next() out: it is leased from now on. FAILED_PRECONDITION when it is not the first
   // of Next().
-  absl::Status Take(SplitPass item);
+  absl::Status Take(const Piece& piece);
   // Leases that ended undone, in their order of old: they go out first.
-  void GiveBack(const std::vector<SplitPass>& items);
-  // Nothing of it is still to come; it was leased.
-  void Retire(SplitPass item);
+  void GiveBack(const std::vector<Piece>& pieces);
+  // A leased piece ended before `rest`, which goes out before all else; `empty`: and is not leased
+  // any more, for nothing is left of it.
+  void Cut(const std::vector<Piece>& rest, bool empty);
+  // Nothing of a leased piece is still to come. True when that was all of the split's pass.
+  bool Retire(SplitPass item);
   // Nothing more of it will be leased; it was leased.
   void GiveUp(SplitPass item);
   // Single-task lanes start again from the first split, ordered ones from the first window of which
@@ -98,6 +111,8 @@ class Lane {
   void KeepLedgers(absl::FunctionRef<void(v1::KeptLedger)> each) const;
   absl::Status Reload(const v1::KeptLane& kept);
   absl::Status ReloadLedger(const v1::KeptLedger& kept);
+  // A lease of the table that is reloaded.
+  void ReloadLeased(const Piece& piece) { NotePiece(piece); }
 
   // The task that draws from it, where only one may. None: free.
   TaskId task;
@@ -106,6 +121,12 @@ class Lane {
 
  private:
   SplitPass At(uint64_t position) const;
+  // One more piece of a split that was cut is open.
+  void NotePiece(const Piece& piece) {
+    if (!piece.whole()) ++pieces_[piece];
+  }
+  // A piece is not open any more. True: no other of its split is.
+  bool CloseLast(SplitPass item);
   bool ordered() const { return def_.has_ordered(); }
   uint64_t WindowEnd(uint64_t position) const;
   // Forgets the windows in front that are done and that every rank is past. `complete`: also splits
@@ -118,10 +139,12 @@ class Lane {
   bool single_task_;
   uint64_t cursor_ = 0;  // position of the first (split, pass) never leased
   uint64_t end_ = 0;
-  std::deque<SplitPass> returned_;
+  std::deque<Piece> returned_;
   absl::flat_hash_set<SplitPass> restored_;  // beyond the cursor, and done
-  uint64_t leased_ = 0;
-  uint64_t retired_ = 0;
+  uint64_t leased_ = 0;                      // pieces
+  uint64_t retired_ = 0;                     // (split, pass)es
+  // Of splits that were cut: how many pieces are leased or were returned. Not there: at most one.
+  absl::flat_hash_map<SplitPass, uint64_t> pieces_;
   absl::flat_hash_map<SplitPass, SplitLedger> ledgers_;
   // Ordered lanes. A window is made again as a whole, so its ledgers stay until all of it is
   // retired.

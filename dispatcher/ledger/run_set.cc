@@ -48,6 +48,15 @@ bool RunSet::ContainsAll(uint64_t first, uint64_t count) const {
   return bits_->containsRange(first, first + count);
 }
 
+uint64_t RunSet::CountIn(uint64_t first, uint64_t end) const {
+  end = std::min(end, kMaxRecords);
+  if (first >= end) return 0;
+  if (bits_ != nullptr) return roaring_bitmap_range_cardinality(&bits_->roaring, first, end);
+  const uint64_t from = std::max(first, first_);
+  const uint64_t to = std::min(end, first_ + size_);
+  return from < to ? to - from : 0;
+}
+
 void RunSet::ForEachRun(absl::FunctionRef<void(uint64_t, uint64_t)> each) const {
   if (bits_ == nullptr) {
     if (size_ != 0) each(first_, size_);

@@ -22,6 +22,8 @@ class RunSet {
   bool Contains(uint64_t index) const { return ContainsAll(index, 1); }
   bool ContainsAll(uint64_t first, uint64_t count) const;
   uint64_t size() const { return size_; }
+  // How many of them lie in [first, end).
+  uint64_t CountIn(uint64_t first, uint64_t end) const;
   bool empty() const { return size_ == 0; }
   // Longest runs, in order.
   void ForEachRun(absl::FunctionRef<void(uint64_t first, uint64_t count)> each) const;

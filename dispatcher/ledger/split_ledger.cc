@@ -59,6 +59,12 @@ bool SplitLedger::Complete() {
   return total_.has_value() && whole_.size() >= *total_;
 }
 
+bool SplitLedger::CompleteIn(uint64_t first, uint64_t end) const {
+  if (total_.has_value()) end = std::min(end, *total_);
+  if (first >= end) return total_.has_value();
+  return whole_.CountIn(first, end) == end - first;
+}
+
 void SplitLedger::AppendSkip(uint64_t split, uint32_t pass,
                              google::protobuf::RepeatedPtrField<v1::Run>* skip) const {
   const auto append = [&](uint64_t first, uint64_t count, uint32_t part, uint32_t parts) {

@@ -39,9 +39,14 @@ class SplitLedger {
 
   // Nothing of it is still to come.
   bool Complete();
+  // Nothing of records [first, end) is. For lanes in which all records count.
+  bool CompleteIn(uint64_t first, uint64_t end) const;
 
   // Records that are done whole, and single parts of others.
   uint64_t records_done() const { return whole_.size(); }
+  uint64_t records_done_in(uint64_t first, uint64_t end) const {
+    return whole_.CountIn(first, end);
+  }
   bool untouched() const { return whole_.empty() && parts_ == nullptr; }
 
   // What a later lease must leave out.

@@ -6,6 +6,7 @@
 #include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/shed.h"
 
 namespace headrace::dispatch {
 namespace {
@@ -19,7 +20,7 @@ size_t FairShare(const Epoch& epoch, const Lane& lane) {
 }
 
 void Grant(OpContext& context, const Task& task, uint64_t request_number,
-           const std::vector<SplitPass>& items) {
+           const std::vector<Piece>& items) {
   v1::Event event;
   v1::LeasesGranted& granted = *event.mutable_leases_granted();
   granted.set_task(task.id.value);
@@ -29,9 +30,15 @@ void Grant(OpContext& context, const Task& task, uint64_t request_number,
   const Lane& lane = context.state().JobOf(task.id)->epoch->lanes()[task.lane];
   if (lane.def().has_ordered()) granted.set_first_position(lane.cursor());
   granted.mutable_splits()->Reserve(static_cast<int>(items.size()));
-  for (const SplitPass& item : items) granted.add_splits(item.split);
-  if (std::ranges::any_of(items, [](const SplitPass& item) { return item.pass != 0; })) {
-    for (const SplitPass& item : items) granted.add_passes(item.pass);
+  for (const Piece& item : items) granted.add_splits(item.split);
+  if (std::ranges::any_of(items, [](const Piece& item) { return item.pass != 0; })) {
+    for (const Piece& item : items) granted.add_passes(item.pass);
+  }
+  if (!std::ranges::all_of(items, &Piece::whole)) {
+    for (const Piece& item : items) {
+      granted.add_first_records(item.first);
+      granted.add_end_records(item.end);
+    }
   }
   context.changes.Make(std::move(event));
 }
@@ -44,6 +51,8 @@ void FillAnswer(const Job& job, const Task& task, v1::LeaseSplitsReply& reply) {
     out->set_number(number.value);
     *out->mutable_split() = job.dataset->splits[lease->item.split];
     out->set_pass(lease->item.pass);
+    out->set_first_record(lease->item.first);
+    if (lease->item.end != Piece::kToEnd) out->set_end_record(lease->item.end);
     const Lane& lane = job.epoch->lanes()[lease->lane];
     if (lane.def().has_ordered()) {  // made as a whole, whatever is done of it
       out->set_window(lane.WindowOf(lease->position));
@@ -81,7 +90,13 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
         std::min<size_t>({std::max(1u, request.want()),
                           static_cast<size_t>(context.config.limits.max_leases_per_request),
                           FairShare(epoch, lane)});
-    const std::vector<SplitPass> items = lane.Next(want);
+    const std::vector<Piece> items =
+        LeavesToIdle(context, *job, *task) ? std::vector<Piece>() : lane.Next(want);
+    if (items.empty() && (lane.has_pending() || ShouldWait(context, *job, *task))) {
+      reply.set_wait(true);
+      return reply;
+    }
+    NoteAnswered(context, id, !items.empty());
     // Saying again that there is nothing changes nothing.
     if (!items.empty() || !task->exhausted) Grant(context, *task, request.request_number(), items);
     if (items.empty()) {

@@ -28,6 +28,22 @@ class RunBudget {
       // Parts are kept one by one.
       used_ += run.parts() > 1 ? run.count() : 1;
     }
+    return CheckUsed();
+  }
+  // Places where a split is cut.
+  absl::Status CheckCuts(const google::protobuf::RepeatedField<uint64_t>& cuts) {
+    for (const uint64_t cut : cuts) {
+      if (cut >= RunSet::kMaxRecords) {
+        return OutOfRange("a cut at record {}: a split has at most {} records", cut,
+                          RunSet::kMaxRecords);
+      }
+    }
+    used_ += static_cast<uint64_t>(cuts.size());
+    return CheckUsed();
+  }
+
+ private:
+  absl::Status CheckUsed() const {
     if (used_ > static_cast<uint64_t>(limits_.max_runs_per_message)) {
       return OutOfRange("over {} runs in one message (limits.max_runs_per_message)",
                         limits_.max_runs_per_message);
@@ -35,7 +51,6 @@ class RunBudget {
     return absl::OkStatus();
   }
 
- private:
   const DispatcherLimits& limits_;
   uint64_t used_ = 0;
 };

@@ -60,6 +60,7 @@ void FillCounts(const EpochCounts& counts, v1::EpochStatus& status) {
   status.set_settled(counts.settled);
   status.set_failed(counts.failed);
   status.set_skipped(counts.skipped);
+  status.set_pieces(counts.pieces);
 }
 
 // The last few epochs, the running one with what is on its way.
@@ -76,9 +77,7 @@ void AddEpochs(const Job& job, v1::JobStatus& status) {
   epoch.set_state("running");
   FillCounts(job.epoch->counts(), epoch);
   for (const auto& [number, lease] : job.epoch->leases().all()) {
-    const SplitLedger* ledger = job.epoch->lanes()[lease.lane].Find(lease.item);
-    const uint64_t total = ledger == nullptr ? 0 : ledger->total().value_or(0);
-    const uint64_t owed = total == 0 ? 0 : total - std::min(total, ledger->records_done());
+    const uint64_t owed = job.epoch->Owed(lease).value_or(0);
     if (job.epoch->FindActiveTask(lease.task) != nullptr) {
       epoch.set_leased(epoch.leased() + owed);
       epoch.set_leased_splits(epoch.leased_splits() + 1);

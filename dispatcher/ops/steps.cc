@@ -60,9 +60,9 @@ bool Quiet(const Epoch& epoch, uint64_t held_records) {
   if (epoch.pending() != 0 || !epoch.fences().empty()) return false;
   uint64_t owed = 0;
   for (const auto& [number, lease] : epoch.leases().all()) {
-    const SplitLedger* ledger = epoch.lanes()[lease.lane].Find(lease.item);
-    if (!lease.read_to_end || ledger == nullptr || !ledger->total().has_value()) return false;
-    owed += *ledger->total() - std::min(*ledger->total(), ledger->records_done());
+    const std::optional<uint64_t> left = epoch.Owed(lease);
+    if (!left.has_value()) return false;
+    owed += *left;
   }
   return owed == held_records;
 }

@@ -10,6 +10,7 @@
 #include "dispatcher/ops/limits.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/shed.h"
 
 namespace headrace::dispatch {
 namespace {
@@ -106,6 +107,7 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
   for (const v1::SplitReport& report : request.splits()) {
     HR_RETURN_IF_ERROR(budget.Check(report.settled()));
     HR_RETURN_IF_ERROR(budget.Check(report.emitted()));
+    HR_RETURN_IF_ERROR(budget.CheckCuts(report.cuts()));
   }
   v1::WorkerBeatReply reply;
   const WorkerId id(request.worker());
@@ -151,7 +153,9 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
   if (worker->state == WorkerState::kDraining && empty) {
     reply.set_drained(true);
     RemoveWorker(context, id, /*lost=*/false, "left");
+    return reply;
   }
+  FillShed(context, id, request, reply);
   return reply;
 }
 

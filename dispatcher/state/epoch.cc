@@ -138,68 +138,6 @@ absl::Status Epoch::Assign(const v1::TaskAssigned& event) {
   return absl::OkStatus();
 }
 
-absl::Status Epoch::Grant(const v1::LeasesGranted& event) {
-  const auto it = tasks_.find(TaskId(event.task()));
-  if (it == tasks_.end() || it->second.fenced) {
-    return FailedPrecondition("task {} is not active", event.task());
-  }
-  Task& task = it->second;
-  task.last_request = event.request_number();
-  task.last_answer.clear();
-  task.exhausted = event.exhausted();
-  for (int i = 0; i < event.splits_size(); ++i) {
-    const SplitPass item{static_cast<uint32_t>(event.splits(i)),
-                         event.passes().empty() ? 0 : event.passes(i)};
-    HR_RETURN_IF_ERROR(lanes_[task.lane].Take(item));
-    counts_.skipped += lanes_[task.lane].Find(item)->records_done();
-    const LeaseNumber number(event.first_number() + static_cast<uint64_t>(i));
-    leases_.Add({number, task.id, task.lane, item, false,
-                 event.first_position() + static_cast<uint64_t>(i)});
-    task.leases.insert(task.leases.end(), number);
-    task.last_answer.push_back(number);
-  }
-  return absl::OkStatus();
-}
-
-void Epoch::Report(WorkerId worker, const v1::SplitReport& report) {
-  const Task* task = FindActiveTask(TaskId(report.task()));
-  if (task == nullptr || task->worker != worker) return;  // fenced
-  // `take` is satisfied: what was never leased is settled (also when all that was leased is retired
-  // by now).
-  if (report.abandoned() && data_->single_task) lanes_[task->lane].Close();
-  Lease* lease = leases_.Find(LeaseNumber(report.lease()));
-  if (lease == nullptr || lease->task != task->id ||
-      lease->item != SplitPass{static_cast<uint32_t>(report.split()), report.pass()}) {
-    return;  // retired, or told before
-  }
-  const uint32_t lane = lease->lane;
-  const SplitPass item = lease->item;
-  SplitLedger* ledger = lanes_[lane].Find(item);
-  uint64_t added = 0;
-  for (const v1::Run& run : report.settled()) {
-    const uint64_t fresh = lanes_[lane].Cover(item, run);
-    if (run.parts() <= 1) ledger->NoteSettled(fresh);
-    added += fresh;
-  }
-  counts_.settled += added;
-  const uint64_t failed = std::min(report.failed(), added);
-  counts_.failed += failed;
-  if (failed != 0) {
-    for (const v1::FailureSample& sample : report.samples()) {
-      if (failures_.size() < kKeptFailureSamples) failures_.push_back(sample);
-    }
-  }
-  if (report.read_to_end()) {
-    leases_.MarkReadToEnd(*lease);
-    ledger->SetTotal(lanes_[lane].Own(item.split, report.records()));
-  }
-  if (report.abandoned()) {
-    leases_.MarkReadToEnd(*lease);
-    ledger->Abandon(report.emitted());
-  }
-  RetireIfComplete(lane, item, readers_.empty() ? ClientId() : *readers_.begin());
-}
-
 void Epoch::Deliver(ClientId client, const v1::TaskRuns& runs) {
   counts_.delivered += Cover(client, runs);
 }
@@ -254,21 +192,6 @@ uint64_t Epoch::Cover(ClientId client, const v1::TaskRuns& runs) {
   return total;
 }
 
-void Epoch::RetireIfComplete(uint32_t lane, SplitPass item, ClientId client) {
-  SplitLedger* ledger = lanes_[lane].Find(item);
-  const Lease* lease = leases_.At(lane, item);
-  if (lease == nullptr || ledger == nullptr || !ledger->Complete()) return;
-  // A replay must read it to its end again, so that its counting steps see it.
-  const Task* task = FindTask(lease->task);
-  if (task->replay && !lease->read_to_end) return;
-  if (const auto need = ledger->need(); need.has_value() && !lanes_[lane].def().by_record()) {
-    NoteNeed(client, {item, *need});
-  }
-  CloseLease(*lease);
-  lanes_[lane].Retire(item);
-  ++counts_.retired;
-}
-
 void Epoch::NoteNeed(ClientId client, SplitNeed need) {
   if (!readers_.contains(client)) return;
   Needs& needs = needs_[client];
@@ -290,12 +213,6 @@ std::vector<SplitNeed> Epoch::NeedsFor(ClientId client, uint64_t& seen, size_t m
   seen = to;
   return {list.begin() + static_cast<std::ptrdiff_t>(from - first),
           list.begin() + static_cast<std::ptrdiff_t>(to - first)};
-}
-
-void Epoch::CloseLease(const Lease& lease) {
-  const LeaseNumber number = lease.number;
-  tasks_[lease.task].leases.erase(number);
-  leases_.Remove(number);
 }
 
 void Epoch::Fence(const v1::TasksFenced& event) {
@@ -364,38 +281,6 @@ void Epoch::FinishRounds() {
     }
     Release(*it);
     it = fences_.erase(it);
-  }
-}
-
-void Epoch::Release(const FenceRound& round) {
-  std::map<uint32_t, std::vector<SplitPass>> back;
-  for (const TaskId id : round.tasks) {
-    const Task& task = tasks_[id];
-    back.try_emplace(task.lane);
-    for (const LeaseNumber number : absl::btree_set<LeaseNumber>(task.leases)) {
-      const Lease lease = *leases_.Find(number);
-      CloseLease(lease);
-      Lane& lane = lanes_[lease.lane];
-      if (!lane.Find(lease.item)->Complete() && !round.give_up) {
-        back[lease.lane].push_back(lease.item);
-      } else if (round.give_up) {
-        lane.GiveUp(lease.item);
-        ++counts_.given_up;
-      } else {
-        lane.Retire(lease.item);
-        ++counts_.retired;
-      }
-    }
-  }
-  for (auto& [index, items] : back) {
-    Lane& lane = lanes_[index];
-    std::ranges::sort(items, {}, [](const SplitPass& s) { return std::pair(s.pass, s.split); });
-    lane.GiveBack(items);
-    if ((data_->single_task || ordered()) && !lane.Done()) {
-      counts_.retired -= lane.retired();
-      lane.Rewind();
-      counts_.retired += lane.retired();
-    }
   }
 }
 

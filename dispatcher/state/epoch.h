@@ -37,6 +37,7 @@ struct EpochCounts {
   uint64_t skipped = 0;    // records that leases left out: done before
   uint64_t dropped = 0;    // records left out at the end so that ranks have equally many batches
   uint64_t padded = 0;     // batches repeated to that end
+  uint64_t pieces = 0;     // of splits, that one worker left to others
 
   void Keep(v1::KeptCounts& kept) const;
   void Reload(const v1::KeptCounts& kept);
@@ -95,6 +96,8 @@ class Epoch {
   bool ordered() const { return data_->ordered.has_value(); }
   // Ordered: a client of that rank reported deliveries.
   bool HasReported(uint32_t rank) const { return reported_ranks_.contains(rank); }
+  // Records of a lease that was read to its end and that nobody has yet; nothing while it is not.
+  std::optional<uint64_t> Owed(const Lease& lease) const;
   // Tasks that `client` has yet to confirm.
   std::vector<TaskId> FencesFor(ClientId client) const;
   const std::set<ClientId>& readers() const { return readers_; }
@@ -134,6 +137,10 @@ class Epoch {
                                                              std::vector<uint32_t>& order) const;
   Lane MakeLane(const v1::LaneDef& def, std::shared_ptr<const std::vector<uint32_t>> splits) const;
   bool Holds(const Lane& lane, uint64_t split) const;
+  // Its task left the records from the cuts on to others: the lease ends before them. False when
+  // nothing was left of it: it is closed.
+  bool Cut(Lease& lease, const google::protobuf::RepeatedField<uint64_t>& cuts);
+  bool NothingToCome(const Lease& lease);
   void RetireIfComplete(uint32_t lane, SplitPass item, ClientId client);
   void NoteNeed(ClientId client, SplitNeed need);
   void CloseLease(const Lease& lease);

@@ -41,6 +41,7 @@ std::string TaskText(const Task& task, const LeaseTable& leases) {
     const Lease& lease = *leases.Find(number);
     out += fmt::format(" {}:{}/{}:{}{}", number.value, lease.lane, lease.item.split,
                        lease.item.pass, lease.read_to_end ? "." : "");
+    if (!lease.item.whole()) out += fmt::format("[{},{})", lease.item.first, lease.item.end);
   }
   return out + '\n';
 }
@@ -55,10 +56,10 @@ std::string Epoch::Dump() const {
       number_, tasks_version_, counts_.delivered, counts_.settled, counts_.failed, counts_.given_up,
       counts_.retired, restored_, counts_.restored, counts_.skipped, task_errors_, failures_.size(),
       Values(readers_), active_tasks_, leases_.read_to_end());
-  out += fmt::format(" steps {}{}{}{}{} dropped {} padded {}\n", steps_granted_,
+  out += fmt::format(" steps {}{}{}{}{} dropped {} padded {} pieces {}\n", steps_granted_,
                      steps_final_ ? " final" : "", rebalanced_ ? " rebalanced" : "",
                      reader_left_ ? " a reader left" : "", cuts_records_ ? " parts" : "",
-                     counts_.dropped, counts_.padded);
+                     counts_.dropped, counts_.padded, counts_.pieces);
   for (size_t i = 0; i < lanes_.size(); ++i) out += LaneText(i, lanes_[i]);
   for (const auto& [id, task] : tasks_) out += TaskText(task, leases_);
   for (const auto& [worker, strikes] : strikes_) {

@@ -59,6 +59,7 @@ void EpochCounts::Keep(v1::KeptCounts& kept) const {
   kept.set_skipped(skipped);
   kept.set_dropped(dropped);
   kept.set_padded(padded);
+  kept.set_pieces(pieces);
 }
 
 void EpochCounts::Reload(const v1::KeptCounts& kept) {
@@ -71,6 +72,7 @@ void EpochCounts::Reload(const v1::KeptCounts& kept) {
   skipped = kept.skipped();
   dropped = kept.dropped();
   padded = kept.padded();
+  pieces = kept.pieces();
 }
 
 void Epoch::Keep(Snapshot& snapshot) const {
@@ -150,6 +152,8 @@ void Epoch::KeepLeases(Snapshot& snapshot) const {
     kept.add_passes(lease->item.pass);
     kept.add_read_to_end(lease->read_to_end);
     kept.add_positions(lease->position);
+    kept.add_first_records(lease->item.first);
+    kept.add_end_records(lease->item.end);
     if (kept.numbers_size() == kLeasesOfPart) snapshot.Add(std::exchange(part, {}));
   }
   if (part.has_leases()) snapshot.Add(std::move(part));
@@ -238,9 +242,11 @@ void Epoch::ReloadTask(const v1::KeptTask& kept) {
 
 absl::Status Epoch::ReloadLeases(const v1::KeptLeases& kept) {
   const int count = kept.numbers_size();
+  const bool pieces = kept.first_records_size() != 0;  // no: by a dispatcher that knew none
   if (kept.tasks_size() != count || kept.lanes_size() != count || kept.splits_size() != count ||
       kept.passes_size() != count || kept.read_to_end_size() != count ||
-      kept.positions_size() != count) {
+      kept.positions_size() != count || (kept.first_records_size() != count && pieces) ||
+      kept.end_records_size() != kept.first_records_size()) {
     return InvalidArgument("epoch {}: columns of leases that do not fit together", number_);
   }
   for (int i = 0; i < count; ++i) {
@@ -249,12 +255,13 @@ absl::Status Epoch::ReloadLeases(const v1::KeptLeases& kept) {
     if (task == tasks_.end() || kept.lanes(i) >= lanes_.size()) {
       return InvalidArgument("epoch {}: lease {} of no task", number_, number.value);
     }
-    leases_.Add({number,
-                 task->first,
-                 kept.lanes(i),
-                 {kept.splits(i), kept.passes(i)},
-                 false,
-                 kept.positions(i)});
+    Piece item{{kept.splits(i), kept.passes(i)}};
+    if (pieces) {
+      item.first = kept.first_records(i);
+      item.end = kept.end_records(i);
+    }
+    lanes_[kept.lanes(i)].ReloadLeased(item);
+    leases_.Add({number, task->first, kept.lanes(i), item, false, kept.positions(i)});
     if (kept.read_to_end(i)) leases_.MarkReadToEnd(*leases_.Find(number));
     task->second.leases.insert(number);
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "common/ids.h"
 #include "dispatcher/ledger/lane.h"
 
@@ -14,7 +16,7 @@ struct Lease {
   LeaseNumber number;
   TaskId task;
   uint32_t lane = 0;
-  SplitPass item;
+  Piece item;
   bool read_to_end = false;
   uint64_t position = 0;  // ordered: in the lane's list
 };
@@ -26,8 +28,8 @@ class LeaseTable {
   // Null when it is not open. What it points to is good until the next Add or Remove.
   Lease* Find(LeaseNumber number);
   const Lease* Find(LeaseNumber number) const;
-  // The lease over a place; null when it is not leased.
-  const Lease* At(uint32_t lane, SplitPass item) const;
+  // The leases over a place: one, or several where a split was cut. In no order.
+  absl::Span<const LeaseNumber> At(uint32_t lane, SplitPass item) const;
 
   size_t size() const { return by_number_.size(); }
   // How many have been read to their end.
@@ -38,7 +40,8 @@ class LeaseTable {
 
  private:
   absl::flat_hash_map<LeaseNumber, Lease> by_number_;
-  absl::flat_hash_map<std::pair<uint32_t, SplitPass>, LeaseNumber> by_place_;
+  absl::flat_hash_map<std::pair<uint32_t, SplitPass>, absl::InlinedVector<LeaseNumber, 1>>
+      by_place_;
   size_t read_to_end_ = 0;
 };
 

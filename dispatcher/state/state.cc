@@ -216,6 +216,7 @@ absl::Status State::FinishEpoch(const v1::EpochFinished& event) {
   job->past.failed += counts.failed;
   job->past.given_up += counts.given_up;
   job->past.retired += counts.retired;
+  job->past.pieces += counts.pieces;
   job->epoch.reset();
   job->restored = nullptr;
   return absl::OkStatus();

@@ -63,16 +63,25 @@ absl::StatusOr<bool> Accounting::Open(const v1::Lease& lease, std::shared_ptr<co
                                       uint64_t generation) {
   absl::MutexLock lock(&mutex_);
   if (by_lease_.contains(lease.number())) return false;
-  const Key key{lease.split().id(), lease.pass()};
-  if (const auto at = books_.find(key); at != books_.end()) {
+  const uint64_t end = lease.end_record() == 0 ? UINT64_MAX : lease.end_record();
+  const Key key{lease.split().id(), lease.pass(), lease.first_record()};
+  const Book* other = FindLocked(lease.split().id(), lease.pass(), lease.first_record());
+  if (const auto next = books_.lower_bound(key); other == nullptr && next != books_.end()) {
+    const Book& book = *next->second;
+    const bool same = book.split.id() == lease.split().id() && book.pass == lease.pass();
+    if (same && (book.first < end || book.first == lease.first_record())) other = &book;
+  }
+  if (other != nullptr) {
     return FailedPrecondition(
         "lease {}: split {} (pass {}) of {} is still under way under lease {}", lease.number(),
-        key.first, key.second, lease.split().path(), at->second->lease);
+        lease.split().id(), lease.pass(), lease.split().path(), other->lease);
   }
   auto book = std::make_unique<Book>();
   book->lease = lease.number();
   book->split = lease.split();
   book->pass = lease.pass();
+  book->first = lease.first_record();
+  book->end = end;
   book->skip = std::move(skip);
   book->generation = generation;
   if (book->skip->has_parts()) ++part_skips_;
@@ -82,27 +91,58 @@ absl::StatusOr<bool> Accounting::Open(const v1::Lease& lease, std::shared_ptr<co
   return true;
 }
 
-Accounting::Book* Accounting::FindLocked(uint64_t split, uint32_t pass) {
-  if (last_ != nullptr && last_->split.id() == split && last_->pass == pass) return last_;
-  const auto at = books_.find(Key{split, pass});
-  if (at == books_.end()) return nullptr;
-  last_ = at->second.get();
-  return last_;
+Accounting::Book* Accounting::FindLocked(uint64_t split, uint32_t pass, uint64_t record) {
+  if (last_ != nullptr && last_->Has(split, pass, record)) return last_;
+  auto at = books_.upper_bound(Key{split, pass, record});
+  if (at == books_.begin()) return nullptr;
+  Book* book = (--at)->second.get();
+  if (!book->Has(split, pass, record)) return nullptr;
+  last_ = book;
+  return book;
+}
+
+void Accounting::ForEachLocked(const Run& run, absl::FunctionRef<void(Book&, const Run&)> each) {
+  Run part = run;
+  for (uint64_t left = run.count; left > 0; left -= part.count) {
+    Book* book = FindLocked(run.split, run.pass, part.first);
+    uint64_t end = UINT64_MAX;
+    if (book != nullptr) {
+      end = book->end;
+    } else if (const auto next = books_.upper_bound(Key{run.split, run.pass, part.first});
+               next != books_.end() && next->second->split.id() == run.split &&
+               next->second->pass == run.pass) {
+      end = next->second->first;
+    }
+    part.count = std::min(left, end - part.first);
+    if (book != nullptr) each(*book, part);
+    part.first += part.count;
+  }
 }
 
 void Accounting::DirtyLocked(Book& book) {
   if (book.dirty) return;
   book.dirty = true;
-  dirty_.push_back({book.split.id(), book.pass});
+  dirty_.push_back(book.key());
 }
 
 void Accounting::CloseIfDoneLocked(Book& book) {
-  if (book.dirty || !(book.abandoned || book.complete())) return;
+  if (book.dirty || !(book.abandoned || book.given_up() || book.complete())) return;
   if (book.skip->has_parts()) --part_skips_;
   if (options_.replay && !book.skip->empty()) --replays_;
   if (last_ == &book) last_ = nullptr;
   by_lease_.erase(book.lease);
-  books_.erase(Key{book.split.id(), book.pass});
+  books_.erase(book.key());
+}
+
+void Accounting::Cut(uint64_t lease, std::vector<uint64_t> cuts) {
+  absl::MutexLock lock(&mutex_);
+  const auto at = by_lease_.find(lease);
+  if (at == by_lease_.end() || cuts.empty()) return;
+  Book& book = *at->second;
+  book.end = cuts.front();
+  cuts.insert(cuts.end(), book.cuts.begin(), book.cuts.end());
+  book.cuts = std::move(cuts);
+  DirtyLocked(book);
 }
 
 void Accounting::Enter(uint64_t lease, uint64_t entered) {
@@ -131,18 +171,19 @@ void Accounting::Settle(std::span<const Run> runs) {
   if (runs.empty()) return;
   absl::MutexLock lock(&mutex_);
   for (const Run& run : runs) {
-    Book* book = FindLocked(run.split, run.pass);
-    if (book == nullptr) continue;
-    AppendRun(book->settled, run);
-    book->AddDone(run.parts, run.count);
-    if (run.parts <= 1 && !options_.replay && book->skip->has_parts()) {
-      // It ended whole this time: the parts that were to be left out do not come either.
-      for (uint64_t i = 0; i < run.count; ++i) {
-        const auto [parts, count] = book->skip->PartsOf(run.first + i);
-        if (count > 0) book->AddDone(parts, -count);
+    ForEachLocked(run, [this](Book& book, const Run& own) {
+      mutex_.AssertHeld();
+      AppendRun(book.settled, own);
+      book.AddDone(own.parts, own.count);
+      if (own.parts <= 1 && !options_.replay && book.skip->has_parts()) {
+        // It ended whole this time: the parts that were to be left out do not come either.
+        for (uint64_t i = 0; i < own.count; ++i) {
+          const auto [parts, count] = book.skip->PartsOf(own.first + i);
+          if (count > 0) book.AddDone(parts, -count);
+        }
       }
-    }
-    DirtyLocked(*book);
+      DirtyLocked(book);
+    });
   }
 }
 
@@ -150,10 +191,11 @@ void Accounting::Leave(std::span<const Run> runs) {
   if (runs.empty()) return;
   absl::MutexLock lock(&mutex_);
   for (const Run& run : runs) {
-    Book* book = FindLocked(run.split, run.pass);
-    if (book == nullptr) continue;
-    book->AddDone(run.parts, run.count);
-    if (book->ended) CloseIfDoneLocked(*book);
+    ForEachLocked(run, [this](Book& book, const Run& own) {
+      mutex_.AssertHeld();
+      book.AddDone(own.parts, own.count);
+      if (book.ended) CloseIfDoneLocked(book);
+    });
   }
 }
 
@@ -162,7 +204,7 @@ std::string Accounting::Fail(std::span<const RowFailure> failures, std::string_v
   std::string first;
   absl::MutexLock lock(&mutex_);
   for (const RowFailure& failure : failures) {
-    Book* book = FindLocked(failure.record.split, failure.record.pass);
+    Book* book = FindLocked(failure.record.split, failure.record.pass, failure.record.first);
     if (book != nullptr) {
       book->failed += failure.records;
       DirtyLocked(*book);
@@ -200,11 +242,12 @@ std::string Accounting::Fail(std::span<const RowFailure> failures, std::string_v
 
 void Accounting::EmitRowLocked(const Provenance& provenance) {
   for (const Run& run : provenance) {
-    Book* book = FindLocked(run.split, run.pass);
-    if (book == nullptr) continue;
-    book->AddDone(run.parts, run.count);
-    if (options_.keep_emitted) AppendRun(book->emitted, run);
-    if (book->ended) CloseIfDoneLocked(*book);
+    ForEachLocked(run, [this](Book& book, const Run& own) {
+      mutex_.AssertHeld();
+      book.AddDone(own.parts, own.count);
+      if (options_.keep_emitted) AppendRun(book.emitted, own);
+      if (book.ended) CloseIfDoneLocked(book);
+    });
   }
 }
 
@@ -217,8 +260,9 @@ absl::Status Accounting::Emit(Block& block) {
       uint64_t skipped = 0;
       for (const Run& run : provenance) {
         elements += run.count;
-        const Book* book = FindLocked(run.split, run.pass);
-        if (book != nullptr) skipped += book->skip->CountElements(run);
+        ForEachLocked(run, [&skipped](Book& book, const Run& own) {
+          skipped += book.skip->CountElements(own);
+        });
       }
       if (skipped > 0 && skipped < elements) {
         const Run& run = provenance.front();
@@ -244,7 +288,7 @@ absl::Status Accounting::DropSkippedParts(Block& block) {
   for (size_t row = 0; row < block.rows(); ++row) {
     const Provenance& provenance = block.provenance(row);
     if (provenance.size() != 1 || provenance[0].parts <= 1) continue;
-    const Book* book = FindLocked(provenance[0].split, provenance[0].pass);
+    const Book* book = FindLocked(provenance[0].split, provenance[0].pass, provenance[0].first);
     if (book != nullptr && book->skip->CountElements(provenance[0]) == provenance[0].count)
       block.Drop(row);
   }
@@ -254,14 +298,16 @@ absl::Status Accounting::DropSkippedParts(Block& block) {
 absl::Status Accounting::Flushed(uint64_t generation) {
   absl::MutexLock lock(&mutex_);
   for (const auto& [key, book] : books_) {
-    if (book->generation > generation || book->abandoned || book->complete()) continue;
+    if (book->generation > generation || book->abandoned || book->given_up() || book->complete()) {
+      continue;
+    }
     bool exact = false;
     const uint64_t done = book->Done(exact);
     return Internal(
         "a step {} records: of {} records of split {} ({}) that entered, {} came out or were "
         "settled{}",
-        done > book->entered ? "doubled" : "lost", book->entered, key.first, book->split.path(),
-        done, exact ? "" : ", and some in part");
+        done > book->entered ? "doubled" : "lost", book->entered, book->split.id(),
+        book->split.path(), done, exact ? "" : ", and some in part");
   }
   return absl::OkStatus();
 }
@@ -269,7 +315,7 @@ absl::Status Accounting::Flushed(uint64_t generation) {
 void Accounting::Abandon() {
   absl::MutexLock lock(&mutex_);
   for (auto& [key, book] : books_) {
-    if (book->complete()) continue;
+    if (book->complete() || book->given_up()) continue;
     book->abandoned = true;
     DirtyLocked(*book);
   }
@@ -300,6 +346,7 @@ v1::SplitReport Accounting::ReportLocked(Book& book) {
   MergeRuns(book.settled);
   for (const Run& run : book.settled) AddRun(run, *report.add_settled());
   report.set_failed(book.failed);
+  report.mutable_cuts()->Assign(book.cuts.begin(), book.cuts.end());
   for (v1::FailureSample& sample : book.samples) *report.add_samples() = std::move(sample);
   if (book.abandoned) {
     report.set_abandoned(true);
@@ -307,6 +354,7 @@ v1::SplitReport Accounting::ReportLocked(Book& book) {
     for (const Run& run : book.emitted) AddRun(run, *report.add_emitted());
   }
   book.settled = {};
+  book.cuts.clear();
   book.failed = 0;
   book.samples.clear();
   book.dirty = false;

@@ -10,12 +10,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "element/block.h"
@@ -34,8 +37,8 @@ class Accounting {
   };
   explicit Accounting(Options options) : options_(options) {}
 
-  // Opens a book. False: it is open already (a doubled call). FAILED_PRECONDITION: the split's pass
-  // is open under another lease. `generation`: Flushed() with it or a later one closes the book.
+  // Opens a book. False: it is open already (a doubled call). FAILED_PRECONDITION: records of it
+  // are open under another lease. `generation`: Flushed() with it or a later one closes the book.
   absl::StatusOr<bool> Open(const v1::Lease& lease, std::shared_ptr<const SkipSet> skip,
                             uint64_t generation);
 
@@ -44,6 +47,10 @@ class Accounting {
   // Of the records that entered, `count` parts are in the skip set and will not come.
   void EnterPart(uint64_t lease, uint32_t parts, uint64_t count);
   void ReadToEnd(uint64_t lease, uint64_t records);
+  // The lease ends before the first of `cuts`, of which nothing has entered and nothing will; each
+  // begins a piece that others may have. Before anything is read there: the book closes once that
+  // is told.
+  void Cut(uint64_t lease, std::vector<uint64_t> cuts);
   // Left without output. Runs of books that are closed (abandoned) are ignored.
   void Settle(std::span<const Run> runs);
   // Left without output, and is not to be reported: another shard's.
@@ -72,11 +79,14 @@ class Accounting {
   size_t open() const;
 
  private:
-  using Key = std::pair<uint64_t, uint32_t>;  // split, pass
+  using Key = std::tuple<uint64_t, uint32_t, uint64_t>;  // split, pass, first record
   struct Book {
     uint64_t lease = 0;
     v1::Split split;
     uint32_t pass = 0;
+    uint64_t first = 0;  // records of the split, up to `end`
+    uint64_t end = UINT64_MAX;
+    std::vector<uint64_t> cuts;  // not yet reported
     std::shared_ptr<const SkipSet> skip;
     uint64_t generation = 0;
     bool ended = false;
@@ -95,9 +105,19 @@ class Accounting {
     // Records all of whose elements are done; false in `exact` while some record is done in part.
     uint64_t Done(bool& exact) const;
     bool complete() const;
+    // All of it was left to others.
+    bool given_up() const { return end <= first; }
+    bool Has(uint64_t of_split, uint32_t of_pass, uint64_t record) const {
+      return split.id() == of_split && pass == of_pass && record >= first && record < end;
+    }
+    Key key() const { return {split.id(), pass, first}; }
   };
 
-  Book* FindLocked(uint64_t split, uint32_t pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Book* FindLocked(uint64_t split, uint32_t pass, uint64_t record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The books of a run, each with its part of it: records of one split follow on over leases.
+  void ForEachLocked(const Run& run, absl::FunctionRef<void(Book&, const Run&)> each)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DirtyLocked(Book& book) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseIfDoneLocked(Book& book) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmitRowLocked(const Provenance& provenance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -105,7 +125,7 @@ class Accounting {
 
   const Options options_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<Key, std::unique_ptr<Book>> books_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Key, std::unique_ptr<Book>> books_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Book*> by_lease_ ABSL_GUARDED_BY(mutex_);
   std::vector<Key> dirty_ ABSL_GUARDED_BY(mutex_);
   Book* last_ ABSL_GUARDED_BY(mutex_) = nullptr;  // rows of one book follow each other

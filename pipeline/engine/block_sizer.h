@@ -28,8 +28,8 @@ class BlockSizer {
   void Measured(size_t rows, uint64_t cpu_nanos, uint64_t elapsed_nanos) {
     if (rows == 0) return;
     Average(elapsed_nanos_, static_cast<double>(elapsed_nanos) / static_cast<double>(rows));
-    const double cost = std::max(static_cast<double>(cpu_nanos),
-                                 static_cast<double>(elapsed_nanos) / kMostWaiting);
+    const double cost =
+        std::max(static_cast<double>(cpu_nanos), static_cast<double>(elapsed_nanos) / kMostWaiting);
     const double now = Average(per_row_nanos_, cost / static_cast<double>(rows));
     const double wanted = static_cast<double>(target_nanos_) / std::max(now, 0.001);
     const double growth = static_cast<double>(this->rows()) * kMaxGrowth;

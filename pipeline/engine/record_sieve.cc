@@ -5,7 +5,7 @@
 namespace headrace {
 
 bool RecordSieve::Keeps(uint64_t split, uint64_t index) {
-  if (index < first_) return false;
+  if (index < first_ || index >= end_) return false;
   if (rule_.shards > 1 && (split + index) % rule_.shards != rule_.shard) return false;
   return rule_.skip == nullptr || !rule_.skip->HasRecord(index, cursor_);
 }

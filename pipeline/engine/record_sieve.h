@@ -1,8 +1,9 @@
 // What happens to records between the reader and the first step: they get their pass, and those
-// that are another shard's or were delivered before are left out. One per lease, used by the thread
-// that reads it.
+// that are another shard's or another lease's, or were delivered before, are left out. One per
+// lease, used by the thread that reads it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -22,19 +23,25 @@ class RecordSieve {
     uint64_t shards = 1;
     // Null or empty: leave none out.
     std::shared_ptr<const SkipSet> skip;
+    // Records before the first, and from the end on, are other leases'.
+    uint64_t first = 0;
+    uint64_t end = UINT64_MAX;
   };
-  explicit RecordSieve(Rule rule) : rule_(std::move(rule)) {}
+  explicit RecordSieve(Rule rule) : rule_(std::move(rule)), first_(rule_.first), end_(rule_.end) {}
 
   // Every record of the split passes.
   bool passes_all() const {
-    return rule_.shards <= 1 && (rule_.skip == nullptr || rule_.skip->empty()) && first_ == 0;
+    return rule_.shards <= 1 && (rule_.skip == nullptr || rule_.skip->empty()) && first_ == 0 &&
+           end_ == UINT64_MAX;
   }
   // From here on the split is read anew from its first record, and those before `first` are left
   // out: they have passed already.
   void StartAt(uint64_t first) {
-    first_ = first;
+    first_ = std::max(first_, first);
     cursor_ = 0;
   }
+  // The lease ends there now, before its split does.
+  void EndAt(uint64_t end) { end_ = end; }
 
   struct Passed {
     uint64_t records = 0;  // in the block as read, damaged ones included
@@ -52,6 +59,7 @@ class RecordSieve {
   const Rule rule_;
   size_t cursor_ = 0;
   uint64_t first_ = 0;
+  uint64_t end_ = UINT64_MAX;
 };
 
 }  // namespace headrace

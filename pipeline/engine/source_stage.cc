@@ -30,12 +30,17 @@ SourceStage::SourceStage(Deps deps, Options options, Callbacks callbacks)
 void SourceStage::AddLease(const v1::Lease& lease, RecordSieve::Rule rule) {
   auto lane = std::make_shared<Lane>();
   lane->lease = lease;
+  lane->popped = lease.first_record();
+  if (lease.end_record() != 0) lane->end = lease.end_record();
   lane->sieve.emplace(std::move(rule));
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   lanes_.push_back(std::move(lane));
   ++held_;
-  if (ends_.empty()) ends_.push_back(deps_.clock->Steady());
+  if (ends_.empty()) {
+    ends_.push_back(deps_.clock->Steady());
+    pops_.emplace_back(ends_.front(), 0);
+  }
   NoteDryLocked();
   ScheduleLocked();
 }
@@ -64,6 +69,11 @@ std::optional<SourceStage::Item> SourceStage::Pop() {
   Item item = std::move(lane.items.front());
   lane.items.pop_front();
   if (item.block) bytes_ -= item.block->bytes();
+  if (!item.flush) {
+    NotePopLocked(item.until - std::min(item.until, lane.popped));
+    lane.begun = true;
+    lane.popped = std::max(lane.popped, item.until);
+  }
   if (item.end) {
     --held_;
     ends_.push_back(deps_.clock->Steady());
@@ -143,6 +153,10 @@ absl::StatusOr<bool> SourceStage::ReadSplit(Lane& lane, Block& block) {
   }
   ReadLimits limits;
   limits.max_rows = sizer_.rows();
+  // What comes before a piece of a split is read and left out.
+  if (const uint64_t first = lane.lease.first_record(); lane.records < first) {
+    limits.max_rows = std::min<uint64_t>(first - lane.records, options_.max_block_rows);
+  }
   limits.max_bytes =
       std::max<uint64_t>(1, std::min(options_.max_block_bytes, options_.read_bytes / 2));
   limits.max_record_bytes = options_.max_record_bytes;
@@ -160,16 +174,30 @@ void SourceStage::Keep(Lane& lane, const Block& block, Item& item, bool more) {
   lane.fill.reset();
 }
 
-SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more) {
+uint64_t SourceStage::Claim(Lane& lane, const Block& block) {
+  uint64_t until = lane.records + block.rows();
+  for (const Run& run : block.settled()) until += run.count;
+  absl::MutexLock lock(&mutex_);
+  lane.claimed = std::max(lane.claimed, until);
+  return lane.end;
+}
+
+SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more, uint64_t end) {
   Item item;
   item.lease = lane.lease.number();
+  if (end != UINT64_MAX) {
+    lane.sieve->EndAt(end);
+    if (lane.fill != nullptr) lane.fill->Break();
+    lane.fill.reset();
+  }
   item.passed = lane.sieve->Sift(block);
   item.passage.cached = lane.cached != nullptr;
   if (!item.passage.cached) tally_.Out(block.rows(), block.live_bytes());
   if (lane.fill != nullptr) Keep(lane, block, item, more);
   lane.records += item.passed.records;
-  if (!more) {
-    item.end = lane.records;
+  item.until = std::min(lane.records, end);
+  if (!more || lane.records >= end) {
+    item.end = item.until;
     lane.reader.reset();
     lane.cached.reset();
   }
@@ -179,12 +207,19 @@ SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more) {
 
 bool SourceStage::KeepLocked(Lane& lane, Item item) {
   lane.reading = false;
-  if (lane.dropped || stopped_) return false;
+  if (lane.dropped || lane.done || stopped_) return false;  // done: it was cut before this
+  if (!item.end && item.until >= lane.end) item.end = item.until;
+  lane.kept = std::max(lane.kept, item.until);
   if (item.end) {
     lane.done = true;
+    if (lane.end == UINT64_MAX) {
+      whole_records_ += *item.end;
+      whole_size_ += lane.lease.split().end() - lane.lease.split().begin();
+    }
   }
   if (item.block) {
     bytes_ += item.block->bytes();
+    lane.kept_bytes += item.block->bytes();
     peak_bytes_ = std::max(peak_bytes_, bytes_);
   }
   if (item.block || item.end) lane.items.push_back(std::move(item));
@@ -202,14 +237,17 @@ void SourceStage::ReadLane(const std::shared_ptr<Lane>& lane) {
 bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
   {
     absl::MutexLock lock(&mutex_);
-    if (lane->dropped || stopped_) return false;
+    if (lane->dropped || lane->done || stopped_) return false;
   }
   const absl::Duration start = deps_.clock->Steady();
   const uint64_t before = deps_.cpu->ThreadNanos();
   Block block(deps_.schema);
   const absl::StatusOr<bool> more = Fill(*lane, block);
   std::optional<Item> item;
-  if (more.ok()) item = Sift(*lane, std::move(block), *more);
+  if (more.ok()) {
+    const uint64_t end = Claim(*lane, block);
+    item = Sift(*lane, std::move(block), *more, end);
+  }
   tally_.Cpu(deps_.cpu->ThreadNanos() - before);
 
   bool item_ready = false;

@@ -11,6 +11,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -61,7 +63,8 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     std::optional<Block> block;  // what passed the sieve; may have no rows
     CachePassage passage;
     RecordSieve::Passed passed;
-    std::optional<uint64_t> end;    // the split's records, when this is its last item
+    uint64_t until = 0;             // position in the split behind it, in records
+    std::optional<uint64_t> end;    // the lease's last item: how far the split was read
     std::optional<uint64_t> flush;  // no lease: a mark that AddFlush put here
   };
 
@@ -74,6 +77,14 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   // How many leases to bring: those that will be worked on within about a second, at the pace at
   // which splits were used up so far, however soon they are read.
   size_t LeasesWanted() const;
+
+  // Gives up what would not be popped soon, for `idle` others to share: whole leases from the back,
+  // and the end of one. Ascending records; each begins a piece.
+  struct Cut {
+    uint64_t lease = 0;
+    std::vector<uint64_t> at;
+  };
+  std::vector<Cut> Shed(size_t idle);
 
   // Drops all lanes and what they hold.
   void Drop();
@@ -98,7 +109,13 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     bool looked_up = false;
     uint64_t records = 0;
     std::deque<Item> items;  // these: under mutex_
-    bool reading = false;    // a job has it
+    bool begun = false;      // something of it was popped
+    uint64_t popped = 0;     // positions, in records: behind what was popped,
+    uint64_t kept = 0;       // what was read and sifted,
+    uint64_t claimed = 0;    // what was read,
+    uint64_t kept_bytes = 0;
+    uint64_t end = UINT64_MAX;  // and where the lease ends
+    bool reading = false;       // a job has it
     bool filling = false;  // reads on until its bound is reached, then rests until half is used up
     bool done = false;     // read to its end
     bool dropped = false;  // what is still being read is not wanted any more
@@ -116,11 +133,21 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   void LookUp(Lane& lane);
   // The lane's split is to be kept, and this block of it.
   void Keep(Lane& lane, const Block& block, Item& item, bool more);
-  Item Sift(Lane& lane, Block block, bool more);
+  // Books what was read before it is sifted. Where the lease ends: not before that, or all of it is
+  // another's by now.
+  uint64_t Claim(Lane& lane, const Block& block);
+  Item Sift(Lane& lane, Block block, bool more, uint64_t end);
   // Puts what was read into the lane. False: it was dropped meanwhile.
   bool KeepLocked(Lane& lane, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrowWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShrinkWindowLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Records that the split of a lane has, about.
+  double RecordsLocked(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives up the end of a lane, `give` records of it if it can; how many it were.
+  double ShedLaneLocked(Lane& lane, double give, double piece, std::vector<Cut>& cuts)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndLaneLocked(Lane& lane, uint64_t at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePopLocked(uint64_t records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteDryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t LeasesWantedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -144,6 +171,12 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   // When the last splits were popped to their ends, behind the time of the first lease, or of an
   // earlier end.
   std::deque<absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);
+  // Records popped, at the beginning of the last seconds, and in all.
+  std::deque<std::pair<absl::Duration, uint64_t>> pops_ ABSL_GUARDED_BY(mutex_);
+  uint64_t popped_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of splits that were read whole: their records, and what Split says of their size.
+  uint64_t whole_records_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t whole_size_ ABSL_GUARDED_BY(mutex_) = 0;
   // Since when the first split in line has had nothing to pop.
   std::optional<absl::Duration> dry_since_ ABSL_GUARDED_BY(mutex_);
 };

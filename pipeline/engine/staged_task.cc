@@ -187,6 +187,8 @@ absl::Status StagedTask::AddLease(const v1::Lease& lease) {
     if (!satisfied_) {
       RecordSieve::Rule rule;
       rule.pass = lease.pass();
+      rule.first = lease.first_record();
+      if (lease.end_record() != 0) rule.end = lease.end_record();
       if (options_.shard_by_record) {
         rule.shard = options_.shard;
         rule.shards = options_.shards;
@@ -207,6 +209,23 @@ size_t StagedTask::LeasesWanted() const {
   absl::MutexLock lock(&mutex_);
   if (!status_.ok() || stopping_) return 0;
   return satisfied_ ? kLeasesToAbandon : source_->LeasesWanted();
+}
+
+void StagedTask::Shed(size_t idle) {
+  const bool alone = options_.replay || options_.mark_windows || options_.shards > 1;
+  bool some = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (alone || satisfied_ || stopping_ || !status_.ok()) return;
+    // Under the lock: no end of a lease is booked before its cut.
+    for (SourceStage::Cut& cut : source_->Shed(idle)) {
+      accounting_.Cut(cut.lease, std::move(cut.at));
+      some = true;
+    }
+  }
+  if (!some) return;
+  seat_->Notify();
+  Call(callbacks_.on_report);
 }
 
 void StagedTask::NoMoreLeases() {

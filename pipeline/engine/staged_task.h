@@ -35,6 +35,7 @@ class StagedTask final : public Task, public WorkSource {
 
   absl::Status AddLease(const v1::Lease& lease) override;
   size_t LeasesWanted() const override;
+  void Shed(size_t idle) override;
   void NoMoreLeases() override;
   OutputQueue& output() override { return output_; }
   std::vector<v1::SplitReport> TakeReports() override { return accounting_.TakeReports(); }

@@ -108,11 +108,14 @@ class Task {
   virtual ~Task() = default;
 
   // More input. Splits are read, and their rows leave, in the order of these calls. The same number
-  // again is ignored. FAILED_PRECONDITION: the split's pass is still under way under another lease.
+  // again is ignored. FAILED_PRECONDITION: these records are still under way under another lease.
   virtual absl::Status AddLease(const v1::Lease& lease) = 0;
   // How many more leases to bring: as many as will be worked on within about a second of elapsed
   // time. 0 once failed.
   virtual size_t LeasesWanted() const = 0;
+  // `idle` others have nothing to do: gives up what it would be long in coming to, and says so in
+  // its reports (cuts). Nothing where its part of the epoch is its own, or takes no time.
+  virtual void Shed(size_t idle) = 0;
   // No more splits for now: what steps hold (shuffle, a partial batch) is let go behind the leases
   // added so far. AddLease may follow.
   virtual void NoMoreLeases() = 0;

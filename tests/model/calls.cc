@@ -29,7 +29,8 @@ auto Calls::Run(Node& node, Op&& op, uint64_t silent_worker, uint64_t silent_cli
   }
   dispatch::Telemetry telemetry;
   dispatch::Restores restores;
-  dispatch::OpContext context{changes, liveness, telemetry, restores, config_, kNow};
+  dispatch::Stragglers stragglers;  // nobody is slow: cuts are for tests/sim
+  dispatch::OpContext context{changes, liveness, telemetry, stragglers, restores, config_, kNow};
   auto answer = op(context);
   if (!changes.status().ok() && node.fault.empty()) {
     node.fault = "REFUSED " + OneLine(changes.status());
@@ -254,14 +255,14 @@ Elements DoneOf(const Bound& bound, const Node& node) {
   if (job == nullptr || !job->epoch.has_value()) return all;
   const dispatch::Lane& lane = job->epoch->lanes().front();
   Elements done = 0;
-  const std::vector<dispatch::SplitPass> pending = lane.Next(bound.splits);
+  const std::vector<dispatch::Piece> pending = lane.Next(bound.splits);
   for (uint32_t split = 0; split < bound.splits; ++split) {
     const dispatch::SplitPass item{split, 0};
     if (const dispatch::SplitLedger* ledger = lane.Find(item)) {
       google::protobuf::RepeatedPtrField<v1::Run> skip;
       ledger->AppendSkip(split, 0, &skip);
       done |= ElementsOf(bound, skip);
-    } else if (std::ranges::find(pending, item) == pending.end()) {
+    } else if (std::ranges::find(pending, dispatch::Piece{item}) == pending.end()) {
       done |= ((Elements{1} << bound.records) - 1) << (split * bound.records);
     }
   }

@@ -187,7 +187,8 @@ void KeyWriter::PutDispatcher() {
   for (uint32_t split = 0; split < bound_.splits; ++split) {
     const dispatch::SplitPass item{split, 0};
     const dispatch::SplitLedger* ledger = lane.Find(item);
-    const dispatch::Lease* lease = epoch_->leases().At(0, item);
+    const absl::Span<const LeaseNumber> at = epoch_->leases().At(0, item);
+    const dispatch::Lease* lease = at.empty() ? nullptr : epoch_->leases().Find(at.front());
     Put<uint8_t>(ledger == nullptr ? 2 : ledger->total().has_value());
     Put<uint8_t>(lease == nullptr ? 0xFF : NameOf(lease->task.value));
     Put<uint8_t>(lease == nullptr ? 2 : lease->read_to_end);

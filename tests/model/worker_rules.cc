@@ -107,7 +107,7 @@ v1::LeaseSplitsRequest Rules::LeaseOf(const WorkerNow& worker, RunningTask& task
 
 void Rules::Lease(Node& node, WorkerNow& worker, RunningTask& task, bool answered) const {
   const v1::LeaseSplitsReply reply = calls_.Lease(node, LeaseOf(worker, task));
-  if (!answered) return;
+  if (!answered || reply.wait()) return;  // asks again under the same number
   task.unanswered = false;
   if (reply.unknown_task()) {
     worker.tasks.erase(&task);

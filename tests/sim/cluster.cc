@@ -21,6 +21,7 @@ DispatcherConfig Settings() {
   config.worker_beat = absl::Milliseconds(200);
   config.client_beat = absl::Milliseconds(200);
   config.closing_beat = absl::Milliseconds(100);
+  config.shed_after = absl::Milliseconds(20);
   config.max_task_errors = 1000;
   return config;
 }
@@ -273,6 +274,10 @@ void Cluster::CountEvents() {
     if (event.has_worker_gone() && !event.worker_gone().lost()) ++seen_["worker drained"];
     if (event.has_epoch_finished()) ++seen_["epoch finished"];
     if (event.has_runs_delivered()) ++seen_["delivered"];
+    for (const v1::SplitReport& report : event.splits_reported().splits()) {
+      if (report.cuts_size() != 0) ++seen_["cut"];
+    }
+    if (event.leases_granted().first_records_size() != 0) ++seen_["piece leased"];
     return absl::OkStatus();
   };
   (void)journal_.Replay({[](std::string_view) { return absl::OkStatus(); }, count});

@@ -13,13 +13,13 @@ std::string History::Describe() const {
       "clients {} batch {} shuffle {} take {} skip {} filter {} fail {} parts {} drop {} slow "
       "trainer {} | calls lost {} doubled {} slow {} | worker crashes {} pauses {} cuts {} breaks "
       "{} errors {} drains {} | client leaves {} crashes {} pauses {} cuts {} wait {} | dispatcher "
-      "crashes {} restores {} snapshots {} | ordered {} lanes {} window {}",
+      "crashes {} restores {} snapshots {} | ordered {} lanes {} window {} cuts {}",
       seed, v1::Sharding_Name(sharding), v1::Visitation_Name(visitation), slots, splits,
       splits_per_file, max_records, passes, epochs, workers, clients, batch, shuffle, take, skip,
       filter, fail, parts, drop_remainder, slow_trainer, lose_call, double_call, slow_call,
       worker_crashes, worker_pauses, worker_cuts, stream_breaks, task_errors, drains, client_leaves,
       client_crashes, client_pauses, client_cuts, wait, dispatcher_crashes, restores, snapshots,
-      ordered, lanes, window);
+      ordered, lanes, window, cuts);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -51,6 +51,11 @@ History DrawHistory(uint64_t seed, Faults faults) {
     history.skip = random.Chance(0.5) ? random.Between(1, 5) : 0;
     history.shuffle = 0;  // the order must be the same in a replay
     history.drop_remainder = false;
+  }
+  // What one worker leaves, others read: where they share a lane.
+  if (history.sharding == v1::SHARDING_DYNAMIC && history.take == 0) {
+    Random cuts(Mix(seed, 7));
+    if (cuts.Chance(0.5)) history.cuts = cuts.Chance(0.5) ? 0.02 : 0.2;
   }
   if (faults == Faults::kNone) return history;
   history.lose_call = random.Chance(0.5) ? 0.05 : 0;
@@ -103,6 +108,7 @@ History DrawOrderedHistory(uint64_t seed) {
                                   Faults::kRestores};
   History history = DrawHistory(seed, kFaults[random.Between(0, kFaults.size() - 1)]);
   history.ordered = true;
+  history.cuts = 0;
   history.lanes = static_cast<uint32_t>(random.Between(1, 4));
   history.window = random.Between(1, 3);
   history.sharding = v1::SHARDING_DYNAMIC;

@@ -29,6 +29,7 @@ struct History {
   bool fail = false;     // some records fail and are skipped
   bool parts = false;    // some records are cut into several elements
   bool drop_remainder = false;
+  double cuts = 0;  // chance, per look at its work, that a worker gives something up unasked
   bool slow_trainer = false;  // frames wait in the client
   bool ordered = false;       // ordering deterministic
   uint32_t lanes = 0;
@@ -61,6 +62,7 @@ struct History {
   bool replays_begin_anew = false;
   bool clients_report_on_arrival = false;  // before they hand over
   bool workers_settle_what_they_emit = false;
+  bool workers_read_past_their_cuts = false;
   bool workers_shuffle_anew = false;  // ordered: by something else than the data
 
   // Only then may a record come twice: what a lost client did not report.

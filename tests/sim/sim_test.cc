@@ -74,16 +74,16 @@ std::string FirstWord(const std::string& text) { return text.substr(0, text.find
 TEST(SimTest, WithoutFaultsEveryRecordComesOnce) {
   const Findings findings = RunHistories(Faults::kNone, 1, 300);
   EXPECT_EQ(findings.failure, "");
-  ExpectSeen(findings, {"epoch finished", "delivered"});
+  ExpectSeen(findings, {"epoch finished", "delivered", "cut", "piece leased"});
 }
 
 TEST(SimTest, WorkersStreamsCallsAndTheDispatcherFailAndEveryRecordComesOnce) {
   const Findings findings = RunHistories(Faults::kWorkers, 100'001, 3000);
   EXPECT_EQ(findings.failure, "");
-  ExpectSeen(findings,
-             {"FENCE_CAUSE_WORKER_GONE", "FENCE_CAUSE_CLIENT_GONE", "FENCE_CAUSE_TASK_ERROR",
-              "FENCE_CAUSE_STREAM_BROKEN", "fence confirmed", "fence awaits several clients",
-              "replay", "worker drained", "dispatcher restarted", "restarted from a snapshot"});
+  ExpectSeen(findings, {"FENCE_CAUSE_WORKER_GONE", "FENCE_CAUSE_CLIENT_GONE",
+                        "FENCE_CAUSE_TASK_ERROR", "FENCE_CAUSE_STREAM_BROKEN", "fence confirmed",
+                        "fence awaits several clients", "replay", "cut", "piece leased",
+                        "worker drained", "dispatcher restarted", "restarted from a snapshot"});
 }
 
 TEST(SimTest, ClientsAreLostAndNothingIsMissingNorMoreDoubledThanTheyLeftUnreported) {
@@ -131,6 +131,13 @@ TEST(SimMutationTest, WithoutSkipSetsARecordIsDoubled) {
     history.leases_lose_their_skip_sets = true;
   });
   EXPECT_EQ(FirstWord(findings.failure), "DOUBLED") << findings.failure;
+}
+
+TEST(SimMutationTest, WithRecordsReadPastTheCutARecordIsDoubled) {
+  const Findings findings = RunHistories(Faults::kNone, 550'001, 500, [](History& history) {
+    history.workers_read_past_their_cuts = true;
+  });
+  EXPECT_NE(findings.failure, "");
 }
 
 TEST(SimMutationTest, WithBrokenStreamsKeptSecretAnEpochNeverEnds) {

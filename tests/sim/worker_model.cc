@@ -110,6 +110,9 @@ void WorkerModel::OnBeat(const v1::WorkerBeatReply& reply) {
   for (const uint64_t task : reply.wake()) {
     if (const auto it = tasks_.find(task); it != tasks_.end()) it->second.puller.Wake();
   }
+  for (const v1::ShedTask& shed : reply.shed()) {
+    if (const auto it = tasks_.find(shed.task()); it != tasks_.end()) Shed(it->second);
+  }
   if (reply.drained()) {
     while (!tasks_.empty()) Forget(tasks_.begin()->first);
     Die();  // leaves
@@ -134,6 +137,7 @@ void WorkerModel::Forget(uint64_t task) {
 void WorkerModel::Work() {
   for (auto& [id, task] : tasks_) {
     Pull(task);
+    if (world_.history.cuts > 0 && world_.random.Chance(world_.history.cuts)) Shed(task);
     Read(task);
     Send(task);
   }
@@ -156,7 +160,7 @@ void WorkerModel::Pull(Task& task) {
             if (it == tasks_.end()) return;
             Task& asker = it->second;
             if (!reply.ok()) return asker.puller.OnFailure(number, scheduler_.now());
-            LeasePuller::Answer answer = asker.puller.OnReply(number, *reply);
+            LeasePuller::Answer answer = asker.puller.OnReply(number, *reply, scheduler_.now());
             if (answer.gone) return Forget(id);
             for (v1::Lease& lease : answer.leases) {
               if (world_.history.leases_lose_their_skip_sets) lease.clear_skip();
@@ -168,6 +172,8 @@ void WorkerModel::Pull(Task& task) {
                 }
               }
               reading.lease = lease;
+              reading.next = lease.first_record();
+              if (lease.end_record() != 0) reading.end = lease.end_record();
               asker.last_lease = lease;
               if (asker.satisfied) {
                 Abandon(asker, lease);
@@ -205,7 +211,8 @@ void WorkerModel::Read(Task& task) {
     return;
   }
   Reading& reading = task.readings.front();
-  const uint64_t total = RecordsOf(world_.history, reading.lease.split().id());
+  const uint64_t total =
+      std::min(reading.end, RecordsOf(world_.history, reading.lease.split().id()));
   v1::SplitReport report = ReportOn(task, reading.lease);
   for (int i = 0; i < 3 && reading.next < total; ++i) {
     if (!ReadRecord(task, reading, report)) {
@@ -224,6 +231,26 @@ void WorkerModel::Read(Task& task) {
   }
   if (end) task.readings.pop_front();
   MakeFrames(task, /*flush=*/false);
+}
+
+void WorkerModel::Shed(Task& task) {
+  if (task.readings.empty() || task.failed) return;
+  const size_t at = world_.random.Between(0, task.readings.size() - 1);
+  Reading& reading = task.readings[at];
+  // Nobody knows how many records there are: cuts may lie behind them.
+  const uint64_t most =
+      std::min(reading.end, RecordsOf(world_.history, reading.lease.split().id()) + 2);
+  if (reading.next >= most) return;
+  v1::SplitReport report = ReportOn(task, reading.lease);
+  uint64_t cut = world_.random.Between(reading.next, most - 1);
+  const bool all = cut == reading.lease.first_record();
+  const uint64_t end = cut;
+  for (; cut < reading.end && report.cuts_size() < 3; cut += world_.random.Between(1, 4)) {
+    report.add_cuts(cut);
+  }
+  reports_.Add(report);
+  if (!world_.history.workers_read_past_their_cuts) reading.end = end;
+  if (all) task.readings.erase(task.readings.begin() + static_cast<ptrdiff_t>(at));
 }
 
 bool WorkerModel::ReadRecord(Task& task, Reading& reading, v1::SplitReport& report) {

@@ -47,6 +47,7 @@ class WorkerModel final : public Process {
   struct Reading {
     v1::Lease lease;
     uint64_t next = 0;
+    uint64_t end = UINT64_MAX;                          // it was cut there, or is a piece
     std::set<uint64_t> skip;                            // whole records
     std::set<std::pair<uint64_t, uint32_t>> skip_part;  // (record, part)
   };
@@ -77,6 +78,8 @@ class WorkerModel final : public Process {
   void Work();
   void Pull(Task& task);
   void Read(Task& task);
+  // Gives up some of what it has not read, if it has any.
+  void Shed(Task& task);
   // False when `take` is satisfied.
   bool ReadRecord(Task& task, Reading& reading, v1::SplitReport& report);
   void MakeFrames(Task& task, bool flush);
