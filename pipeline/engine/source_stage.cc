@@ -219,7 +219,8 @@ bool SourceStage::KeepLocked(Lane& lane, Item item) {
   }
   if (item.block) {
     bytes_ += item.block->bytes();
-    lane.kept_bytes += item.block->bytes();
+    read_records_ += item.passed.records;
+    read_size_ += item.block->bytes();
     peak_bytes_ = std::max(peak_bytes_, bytes_);
   }
   if (item.block || item.end) lane.items.push_back(std::move(item));

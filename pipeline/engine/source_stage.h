@@ -108,12 +108,11 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
     std::shared_ptr<PrefixFill> fill;
     bool looked_up = false;
     uint64_t records = 0;
-    std::deque<Item> items;  // these: under mutex_
-    bool begun = false;      // something of it was popped
-    uint64_t popped = 0;     // positions, in records: behind what was popped,
-    uint64_t kept = 0;       // what was read and sifted,
-    uint64_t claimed = 0;    // what was read,
-    uint64_t kept_bytes = 0;
+    std::deque<Item> items;     // these: under mutex_
+    bool begun = false;         // something of it was popped
+    uint64_t popped = 0;        // positions, in records: behind what was popped,
+    uint64_t kept = 0;          // what was read and sifted,
+    uint64_t claimed = 0;       // what was read,
     uint64_t end = UINT64_MAX;  // and where the lease ends
     bool reading = false;       // a job has it
     bool filling = false;  // reads on until its bound is reached, then rests until half is used up
@@ -177,6 +176,9 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   // Of splits that were read whole: their records, and what Split says of their size.
   uint64_t whole_records_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t whole_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of all that was read: a first guess.
+  uint64_t read_records_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t read_size_ ABSL_GUARDED_BY(mutex_) = 0;
   // Since when the first split in line has had nothing to pop.
   std::optional<absl::Duration> dry_since_ ABSL_GUARDED_BY(mutex_);
 };

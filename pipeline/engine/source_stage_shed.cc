@@ -34,9 +34,9 @@ double SourceStage::RecordsLocked(const Lane& lane) const {
   } else if (whole_size_ != 0) {
     records = static_cast<double>(split.end() - split.begin()) *
               static_cast<double>(whole_records_) / static_cast<double>(whole_size_);
-  } else if (lane.kept_bytes != 0) {
-    records = static_cast<double>(split.end() - split.begin()) * static_cast<double>(lane.kept) /
-              static_cast<double>(lane.kept_bytes);
+  } else if (read_size_ != 0) {
+    records = static_cast<double>(split.end() - split.begin()) *
+              static_cast<double>(read_records_) / static_cast<double>(read_size_);
   }
   records = std::max(records, static_cast<double>(std::max(lane.claimed, lane.popped + 1)));
   return lane.done ? static_cast<double>(lane.items.back().until)
