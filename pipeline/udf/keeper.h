@@ -89,8 +89,8 @@ class Keeper {
   void TakeAnswers();
   absl::Status TakeAnswer(const Message& message);
   // Takes what is answered and was not told of yet, before anybody is blamed for it; but only from
-  // a process that can still tell: of one that ended, or cut itself off, nothing more is believed,
-  // so that what becomes of its rows does not hang on when that was seen. True: there was something.
+  // a process that can still tell: of one that ended, or cut itself off, nothing more is believed.
+  // Else what becomes of its rows would hang on when that was seen. True: there was something.
   bool Harvest();
   // It tells of what was harvested.
   bool Late(const Message& message) const {
