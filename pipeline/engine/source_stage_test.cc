@@ -67,6 +67,16 @@ class SourceStageTest : public ::testing::Test {
   IoPool io_{2};
 };
 
+// A format whose reads wait until the gate is open.
+CountingFormat::Options ReadsThrough(Gate& gate) {
+  CountingFormat::Options format;
+  format.before_read = [&gate](uint64_t) {
+    gate.Wait();
+    return absl::OkStatus();
+  };
+  return format;
+}
+
 TEST_F(SourceStageTest, SplitsLeaveInLeaseOrderThoughTheFirstIsReadLast) {
   Gate gate;
   CountingFormat::Options format;
@@ -198,12 +208,7 @@ TEST_F(SourceStageTest, WhoIsSlowHoldsOneSplitUntilItsEndIsNear) {
 
 TEST_F(SourceStageTest, WhoWaitsForItsFilesReadsMoreOfThemAtOnce) {
   Gate gate;
-  CountingFormat::Options format;
-  format.before_read = [&](uint64_t) {
-    gate.Wait();
-    return absl::OkStatus();
-  };
-  auto stage = Make(std::move(format));
+  auto stage = Make(ReadsThrough(gate));
   stage->AddLease(MakeLease(1, 1, 5), {});
   EXPECT_EQ(stage->LeasesWanted(), 1u);
   clock_.Advance(absl::Milliseconds(101));
@@ -214,12 +219,7 @@ TEST_F(SourceStageTest, WhoWaitsForItsFilesReadsMoreOfThemAtOnce) {
 
 TEST_F(SourceStageTest, StopReturnsWhileAReadBlocksAndItsRowsAreDropped) {
   Gate gate;
-  CountingFormat::Options format;
-  format.before_read = [&](uint64_t) {
-    gate.Wait();
-    return absl::OkStatus();
-  };
-  auto stage = Make(std::move(format));
+  auto stage = Make(ReadsThrough(gate));
   stage->AddLease(MakeLease(1, 1, 10), {});
   gate.AwaitArrivals(1);
   stage->Stop();
