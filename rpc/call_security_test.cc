@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "common/status.h"
@@ -22,7 +23,7 @@ class JobsHandler : public FakeDispatcherHandler {
     ++calls;
     return v1::ListJobsReply();
   }
-  int calls = 0;
+  std::atomic<int> calls = 0;  // counted on the server's threads
 };
 
 class CallSecurityTest : public testing::Test {
@@ -73,7 +74,7 @@ TEST_F(CallSecurityTest, TheTokenLetsInAndNothingElse) {
   const std::string right = TokenFile("right", "0123456789abcdef");
   Serve({}, right);
   EXPECT_EQ(Call({}, right), absl::OkStatus());
-  EXPECT_EQ(handler_.calls, 1);
+  EXPECT_EQ(handler_.calls.load(), 1);
   const absl::Status none = Call({});
   EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(Text(none), HasSubstr("token_file"));
@@ -81,7 +82,7 @@ TEST_F(CallSecurityTest, TheTokenLetsInAndNothingElse) {
   const absl::Status wrong = Call({}, TokenFile("wrong", "0123456789abcdeX"));
   EXPECT_EQ(wrong.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(Text(wrong), testing::Not(HasSubstr("0123")));
-  EXPECT_EQ(handler_.calls, 1);
+  EXPECT_EQ(handler_.calls.load(), 1);
 }
 
 TEST_F(CallSecurityTest, MutualTlsLetsOnlyThoseInWhoShowACertificate) {
@@ -96,7 +97,7 @@ TEST_F(CallSecurityTest, MutualTlsLetsOnlyThoseInWhoShowACertificate) {
   const absl::Status plain = Call({});
   EXPECT_THAT(Text(plain), HasSubstr("tls.ca"));
   EXPECT_FALSE(IsTlsMismatch(plain));  // a dispatcher that restarts looks like that, too
-  EXPECT_EQ(handler_.calls, 1);
+  EXPECT_EQ(handler_.calls.load(), 1);
 }
 
 TEST_F(CallSecurityTest, ACertificateOfAnUnknownAuthorityIsAMismatch) {
