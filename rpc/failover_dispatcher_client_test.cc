@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "common/fake_clock.h"
 #include "rpc/fake_dispatcher_client.h"
 #include "rpc/fake_dispatcher_handler.h"
@@ -24,14 +27,22 @@ class Node final : public FakeDispatcherHandler {
  public:
   absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest&) override {
     ++calls;
-    if (!answer.ok()) return answer;
+    absl::MutexLock lock(&mutex_);
+    if (!answer_.ok()) return answer_;
     v1::ListJobsReply reply;
     reply.add_jobs()->set_name(name);
     return reply;
   }
+  void Answer(absl::Status answer) {
+    absl::MutexLock lock(&mutex_);
+    answer_ = std::move(answer);
+  }
   std::string name;
-  absl::Status answer;
-  int calls = 0;
+  std::atomic<int> calls = 0;
+
+ private:
+  absl::Mutex mutex_;  // it also serves on gRPC's threads
+  absl::Status answer_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Three dispatchers "a:1", "b:1", "c:1"; one that is not `up` loses requests.
@@ -58,7 +69,7 @@ class FailoverTest : public testing::Test {
   }
   void Lead(const std::string& leader) {
     for (auto& [address, node] : nodes_) {
-      node.answer = address == leader ? absl::OkStatus() : NotTheLeader(leader);
+      node.Answer(address == leader ? absl::OkStatus() : NotTheLeader(leader));
     }
   }
 
@@ -73,9 +84,9 @@ TEST_F(FailoverTest, ACallGoesWhereItIsSentAndLaterOnesBeginThere) {
   Lead("c:1");
   EXPECT_EQ(Ask(*client), "c:1");
   EXPECT_EQ(Ask(*client), "c:1");
-  EXPECT_EQ(nodes_["a:1"].calls, 1);
-  EXPECT_EQ(nodes_["b:1"].calls, 0);
-  EXPECT_EQ(nodes_["c:1"].calls, 2);
+  EXPECT_EQ(nodes_["a:1"].calls.load(), 1);
+  EXPECT_EQ(nodes_["b:1"].calls.load(), 0);
+  EXPECT_EQ(nodes_["c:1"].calls.load(), 2);
 }
 
 TEST_F(FailoverTest, ADeadLeaderIsLeftForTheNextAddress) {
@@ -98,7 +109,7 @@ TEST_F(FailoverTest, WhileNobodyLeadsEachIsAskedOnceAndAllAreNamed) {
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(status.ToString(), HasSubstr("none of 3 dispatchers"));
   EXPECT_THAT(status.ToString(), HasSubstr("no leader is known"));
-  EXPECT_EQ(nodes_["a:1"].calls + nodes_["c:1"].calls, 2);
+  EXPECT_EQ(nodes_["a:1"].calls.load() + nodes_["c:1"].calls.load(), 2);
   Lead("b:1");
   down_.clear();
   EXPECT_EQ(Ask(*client), "b:1");
@@ -116,18 +127,18 @@ TEST_F(FailoverTest, ALeaderThatIsNotInTheListIsFollowedAndLeftAgain) {
 
 TEST_F(FailoverTest, TwoThatNameEachOtherEndTheCall) {
   auto client = Connect({"a:1", "b:1"});
-  nodes_["a:1"].answer = NotTheLeader("b:1");
-  nodes_["b:1"].answer = NotTheLeader("a:1");
+  nodes_["a:1"].Answer(NotTheLeader("b:1"));
+  nodes_["b:1"].Answer(NotTheLeader("a:1"));
   EXPECT_THAT(Ask(*client), HasSubstr("none of 2"));
-  nodes_["b:1"].answer = NotTheLeader("no address");  // followed by nobody
+  nodes_["b:1"].Answer(NotTheLeader("no address"));  // followed by nobody
   EXPECT_THAT(Ask(*client), HasSubstr("not the leader"));
 }
 
 TEST_F(FailoverTest, AnAnswerThatSaysNoIsFinal) {
   auto client = Connect({"a:1", "b:1"});
-  nodes_["a:1"].answer = AlreadyExists("job 'x': another seed");
+  nodes_["a:1"].Answer(AlreadyExists("job 'x': another seed"));
   EXPECT_THAT(Ask(*client), HasSubstr("another seed"));
-  EXPECT_EQ(nodes_["b:1"].calls, 0);
+  EXPECT_EQ(nodes_["b:1"].calls.load(), 0);
 }
 
 TEST_F(FailoverTest, ALoneDispatchersErrorIsItsOwn) {
@@ -138,12 +149,12 @@ TEST_F(FailoverTest, ALoneDispatchersErrorIsItsOwn) {
 
 TEST_F(FailoverTest, AFrozenLeaderCostsOneCall) {
   auto client = Connect({"a:1", "b:1"});
-  nodes_["a:1"].answer = DeadlineExceeded("no answer");
-  nodes_["b:1"].answer = absl::OkStatus();
+  nodes_["a:1"].Answer(DeadlineExceeded("no answer"));
+  nodes_["b:1"].Answer(absl::OkStatus());
   clock_.Advance(kWait);
   EXPECT_EQ(Ask(*client), "b:1");  // here time was left
   EXPECT_EQ(Ask(*client), "b:1");
-  EXPECT_EQ(nodes_["a:1"].calls, 1);
+  EXPECT_EQ(nodes_["a:1"].calls.load(), 1);
 }
 
 TEST_F(FailoverTest, ManyThreadsMoveTogether) {
@@ -210,15 +221,15 @@ TEST(LeaderRedirectTest, TheLeaderCrossesTheWire) {
     servers.push_back(builder.BuildAndStart());
     addresses.push_back(fmt::format("127.0.0.1:{}", port));
   }
-  waiting.answer = NotTheLeader(addresses[1]);
+  waiting.Answer(NotTheLeader(addresses[1]));
   // It knows the waiting one alone.
   auto client = DialDispatchers(addresses[0], RealClock());
   ASSERT_TRUE(client.ok());
   const auto reply = (*client)->ListJobs({}, kWait);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->jobs(0).name(), "leader");
-  waiting.answer = NotTheLeader("");
-  leading.answer = Unavailable("it ends");
+  waiting.Answer(NotTheLeader(""));
+  leading.Answer(Unavailable("it ends"));
   const absl::Status status = (*client)->ListJobs({}, kWait).status();
   EXPECT_THAT(status.ToString(), HasSubstr("it ends"));
   EXPECT_THAT(status.ToString(), HasSubstr("no leader is known"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <stdexcept>
 
@@ -33,7 +34,7 @@ class EchoHandler : public FakeDispatcherHandler {
     released.WaitForNotificationWithTimeout(absl::Seconds(10));
     return v1::ListJobsReply();
   }
-  int calls = 0;
+  std::atomic<int> calls = 0;  // on the server's threads
   absl::Notification released;
 };
 
@@ -135,14 +136,14 @@ TEST(FakeDispatcherClientTest, LosesAndDoublesAsTold) {
   fault = {.lose_request = true};
   EXPECT_EQ(client.OpenJob(Open("a"), absl::Seconds(1)).status().code(),
             absl::StatusCode::kUnavailable);
-  EXPECT_EQ(handler.calls, 0);
+  EXPECT_EQ(handler.calls.load(), 0);
   fault = {.lose_reply = true};
   EXPECT_EQ(client.OpenJob(Open("a"), absl::Seconds(1)).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(handler.calls, 1);
+  EXPECT_EQ(handler.calls.load(), 1);
   fault = {.twice = true};
   EXPECT_TRUE(client.OpenJob(Open("a"), absl::Seconds(1)).ok());
-  EXPECT_EQ(handler.calls, 3);
+  EXPECT_EQ(handler.calls.load(), 3);
 }
 
 TEST(FakeDispatcherClientTest, ADisconnectedDispatcherIsUnavailable) {
