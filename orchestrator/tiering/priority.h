@@ -13,12 +13,15 @@
 namespace headrace::orchestrate {
 
 struct PriorityRule {
-  double history_weight = 0.3;
-  double future_weight = 0.7;
-  double half_life_seconds = 24 * 3600;
+  // Of what was read, the last hours tell of jobs that nobody announced; of what is known, more is
+  // lost by looking back (docs/simulation.md: .3 and .7 with 24 hours absorb less).
+  double history_weight = 0.1;
+  double future_weight = 0.9;
+  double half_life_seconds = 2 * 3600;
   double horizon_seconds = 6 * 3600;  // how far ahead running and queued jobs are looked at
-  // Reads of the whole segment, in the past's decayed sum or the future's horizon, that count half.
-  double half_at_reads = 1;
+  // Reads of the whole segment, in the past's decayed sum or the future's horizon, that count half
+  // of what any number of them can.
+  double half_at_reads = 3;
 };
 
 // What was read of a segment: bytes, decayed to `at_seconds`.
@@ -34,7 +37,7 @@ struct SegmentOutlook {
   double history_bytes = 0;  // DecayedBytes
   double future_bytes = 0;   // that running and queued jobs will still read within the horizon
 };
-// In [0, 1]: .3 history + .7 future, each r / (r + half) of whole-segment reads r.
+// In [0, 1]: weights of history and future times, each, r / (r + half) of whole-segment reads r.
 double SegmentPriority(const PriorityRule& rule, const SegmentOutlook& outlook);
 
 // Holds the bytes written to a tier at its budget by moving the admission threshold:

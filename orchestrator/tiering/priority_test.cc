@@ -8,20 +8,20 @@ namespace {
 
 constexpr double kHour = 3600;
 
-TEST(ReadHistoryTest, HalvesInADay) {
+TEST(ReadHistoryTest, HalvesInTwoHours) {
   const PriorityRule rule;
   ReadHistory history;
   AddRead(rule, 100, 0, history);
-  EXPECT_DOUBLE_EQ(DecayedBytes(rule, history, 24 * kHour), 50);
-  AddRead(rule, 100, 24 * kHour, history);
-  EXPECT_DOUBLE_EQ(DecayedBytes(rule, history, 48 * kHour), 75);
+  EXPECT_DOUBLE_EQ(DecayedBytes(rule, history, 2 * kHour), 50);
+  AddRead(rule, 100, 2 * kHour, history);
+  EXPECT_DOUBLE_EQ(DecayedBytes(rule, history, 4 * kHour), 75);
 }
 
 TEST(SegmentPriorityTest, TheFutureCountsMoreThanThePast) {
   const PriorityRule rule;
   EXPECT_EQ(SegmentPriority(rule, {10, 0, 0}), 0);
-  EXPECT_DOUBLE_EQ(SegmentPriority(rule, {10, 10, 0}), 0.15);
-  EXPECT_DOUBLE_EQ(SegmentPriority(rule, {10, 0, 10}), 0.35);
+  EXPECT_DOUBLE_EQ(SegmentPriority(rule, {10, 10, 0}), 0.025);
+  EXPECT_DOUBLE_EQ(SegmentPriority(rule, {10, 0, 10}), 0.225);
   EXPECT_LT(SegmentPriority(rule, {10, 1e9, 1e9}), 1);
   EXPECT_EQ(SegmentPriority(rule, {0, 5, 5}), 0);
 }

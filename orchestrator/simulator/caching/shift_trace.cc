@@ -127,8 +127,8 @@ class Flash {
     const AdmissionConstants constants;
     for (; ticked_ + constants.period_seconds <= at; ticked_ += constants.period_seconds) {
       const double budget = o_.writes_per_second * constants.period_seconds;
-      tokens_ =
-          std::min(tokens_ + budget, 60 * budget);  // what an hour leaves may be written later
+      // Flash is bought by what it takes a day, so what is left of a day may be written later.
+      tokens_ = std::min(tokens_ + budget, kDay * o_.writes_per_second);
       admission_ =
           DecideAdmission(constants, {written_in_period_, offered_in_period_, budget}, admission_)
               .state;

@@ -1,6 +1,7 @@
 // What a flash tier absorbs of a Shift-like trace at one write budget, next to LRU.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct Week {
   uint64_t seed = 0;
 };
 
-Week MakeWeek(uint64_t seed) {
-  Week week{MakeShiftTrace(ShiftTraceOptions(), seed), 0, seed};
+Week MakeWeek(const ShiftTraceOptions& options, uint64_t seed) {
+  Week week{MakeShiftTrace(options, seed), 0, seed};
   std::vector<bool> read(week.trace.segments);
   for (const ShiftJob& job : week.trace.jobs) {
     for (uint32_t segment : job.segments) {
@@ -64,12 +65,40 @@ Outcome RunWeeks(const std::vector<Week>& weeks, double capacity_share, double b
   return outcome;
 }
 
+std::vector<Week> MakeWeeks(const FigureEffort& effort, const ShiftTraceOptions& options) {
+  const auto count = static_cast<uint64_t>(std::max(1.0, 5 * effort.share));
+  std::vector<Week> weeks;
+  for (uint64_t i = 0; i < count; ++i) weeks.push_back(MakeWeek(options, effort.seed + i));
+  return weeks;
+}
+
+// How much of it hangs on what is known ahead: jobs that take longer, and jobs that are announced.
+std::vector<PolicyFigure> KnownAheadFigures(const FigureEffort& effort) {
+  std::vector<PolicyFigure> figures;
+  const auto add = [&](const std::string& name, const ShiftTraceOptions& options) {
+    const Outcome outcome = RunWeeks(MakeWeeks(effort, options), 0.1, 1.0 / 3);
+    figures.push_back(
+        {"tiering", "the same, " + name, outcome.ours.share() / outcome.lru.share(), "ratio",
+         std::nullopt, true,
+         fmt::format("absorbed {:.3f} and {:.3f}; LRU without limit {:.3f}", outcome.ours.share(),
+                     outcome.lru.share(), outcome.unlimited.share())});
+  };
+  ShiftTraceOptions options;
+  options.queued_share = 1;
+  add("every job known 2 hours ahead", options);
+  options.queued_hours = 8;
+  add("every job known 8 hours ahead", options);
+  options = ShiftTraceOptions();
+  options.seconds_per_segment *= 10;
+  add("jobs that read for ten times as long", options);
+  return figures;
+}
+
 }  // namespace
 
 std::vector<PolicyFigure> TieringFigures(const FigureEffort& effort) {
-  const auto count = static_cast<uint64_t>(std::max(1.0, 5 * effort.share));
-  std::vector<Week> weeks;
-  for (uint64_t i = 0; i < count; ++i) weeks.push_back(MakeWeek(effort.seed + i));
+  const std::vector<Week> weeks = MakeWeeks(effort, ShiftTraceOptions());
+  const size_t count = weeks.size();
   double jobs = 0, distinct = 0;
   for (const Week& week : weeks) {
     jobs += static_cast<double>(week.trace.jobs.size()) / static_cast<double>(count);
@@ -104,6 +133,7 @@ std::vector<PolicyFigure> TieringFigures(const FigureEffort& effort) {
                      other.ours.share(), other.lru.share(), other.ours.over_budget,
                      other.lru.over_budget)});
   }
+  for (PolicyFigure& figure : KnownAheadFigures(effort)) figures.push_back(std::move(figure));
   return figures;
 }
 
