@@ -19,15 +19,23 @@ def shared_data():
     return path.resolve() if path.is_dir() else None
 
 
+class NoAnswer(AssertionError):
+    """A command found no dispatcher: it may be dead on purpose, or too busy to take a connection in time."""
+
+
 def wait_for(condition, seconds, what):
-    """Polls until `condition()` is true and returns its value; fails with `what` after `seconds`."""
+    """Polls until `condition()` is true and returns its value; fails with `what` after `seconds`. No answer is not yet one."""
     end = time.monotonic() + seconds * SLOW
     while True:
-        value = condition()
+        value, why = None, None
+        try:
+            value = condition()
+        except NoAnswer as error:
+            why = error
         if value:
             return value
         if time.monotonic() > end:
-            raise TimeoutError(f"waited {seconds * SLOW:.0f} s for {what}")
+            raise TimeoutError(f"waited {seconds * SLOW:.0f} s for {what}") from why
         time.sleep(0.02)
 
 
@@ -40,7 +48,8 @@ def run(*args, timeout=60, check=True, **kwargs):
     """Runs `headrace ARGS` to its end; stdout and stderr as text."""
     done = subprocess.run([str(HEADRACE), *map(str, args)], capture_output=True, text=True, timeout=timeout * SLOW, **kwargs)
     if check and done.returncode != 0:
-        raise AssertionError(f"headrace {' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+        kind = NoAnswer if "no dispatcher answers" in done.stderr else AssertionError
+        raise kind(f"headrace {' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done
 
 
