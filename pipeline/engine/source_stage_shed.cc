@@ -108,18 +108,25 @@ std::vector<SourceStage::Cut> SourceStage::Shed(size_t idle) {
   absl::MutexLock lock(&mutex_);
   if (stopped_ || idle == 0 || pops_.empty()) return cuts;
   double left = 0;
+  std::shared_ptr<Lane> next;
   for (const std::shared_ptr<Lane>& lane : lanes_) {
-    if (lane->lease.number() != 0) left += RecordsLocked(*lane) - static_cast<double>(lane->popped);
+    if (lane->lease.number() == 0) continue;  // a flush mark
+    if (next == nullptr) next = lane;
+    left += RecordsLocked(*lane) - static_cast<double>(lane->popped);
   }
   const double seconds = absl::ToDoubleSeconds(deps_.clock->Steady() - pops_.front().first);
   const double pace = static_cast<double>(popped_ - pops_.front().second) / std::max(seconds, 1e-6);
   if (left < pace * absl::ToDoubleSeconds(kLeastShed)) return cuts;
   const double others = static_cast<double>(idle);
-  double give = std::ceil(left * others / (others + 1));
+  // Less than all, whatever is left: else the last record would go from hand to hand.
+  double give = std::floor(left * others / (others + 1));
   const double piece = std::max(1.0, give / others);
   for (size_t i = lanes_.size(); i-- > 0 && give >= 1;) {
     const std::shared_ptr<Lane> lane = lanes_[i];
     if (lane->lease.number() == 0) continue;  // a flush mark
+    // Steps wait for it to be read, and another would read it from the split's start too: it would
+    // come no sooner, and where each gives it up before it has come, never.
+    if (lane == next && !lane->begun && lane->items.empty()) continue;
     give -= ShedLaneLocked(*lane, give, piece, cuts);
     if (!lane->dropped) continue;
     --held_;

@@ -217,6 +217,32 @@ TEST_F(SourceStageTest, WhoWaitsForItsFilesReadsMoreOfThemAtOnce) {
   PopSplit(*stage);
 }
 
+TEST_F(SourceStageTest, WhatIsWaitedForIsNotGivenUp) {
+  Gate gate;
+  auto stage = Make(ReadsThrough(gate));
+  v1::Lease piece = MakeLease(1, 1, 10);
+  piece.set_first_record(8);
+  stage->AddLease(piece, {});
+  gate.AwaitArrivals(1);
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_TRUE(stage->Shed(2).empty());
+  stage->AddLease(MakeLease(2, 2, 10), {});
+  const auto cuts = stage->Shed(2);
+  ASSERT_EQ(cuts.size(), 1u);
+  EXPECT_EQ(cuts[0].lease, 2u);
+  EXPECT_EQ(cuts[0].at, std::vector<uint64_t>{0});
+  gate.Open();
+}
+
+TEST_F(SourceStageTest, TheLastRecordIsNotGivenUp) {
+  auto stage = Make(CountingFormat::Options());
+  stage->AddLease(MakeLease(1, 1, 1), {});
+  AwaitTrue([&] { return stage->HasItem(); });
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_TRUE(stage->Shed(3).empty());
+  PopSplit(*stage);
+}
+
 TEST_F(SourceStageTest, StopReturnsWhileAReadBlocksAndItsRowsAreDropped) {
   Gate gate;
   auto stage = Make(ReadsThrough(gate));
