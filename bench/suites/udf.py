@@ -19,7 +19,8 @@ def run(context):
     limit = {"name": f"one in {LIMIT_US} us", "value": 1e6 / LIMIT_US}
     yield {"name": "hand-offs a second by CPU time of both sides, block of 64 rows handed back", "value": 1e6 / median["same_cpu_us"],
            "unit": "blocks/s", "baseline": limit, "target": 1.0}
-    yield {"name": "the same, a new array returned", "value": 1e6 / median["fresh_cpu_us"], "unit": "blocks/s", "baseline": limit, "target": 1.0}
+    # The function's own work is in these: x + 1, the array it makes, the copy out of it.
+    yield {"name": "the same, a new array returned", "value": 1e6 / median["fresh_cpu_us"], "unit": "blocks/s", "baseline": limit}
     yield {"name": "hand-offs a second by the clock, one subprocess, block handed back", "value": 1e6 / median["same_us"], "unit": "blocks/s",
            "baseline": limit, "target": 1.0}
     yield {"name": "by the clock, a new array returned", "value": 1e6 / median["fresh_us"], "unit": "blocks/s", "baseline": limit}

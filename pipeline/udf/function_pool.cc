@@ -13,7 +13,7 @@ namespace {
 // How long subprocesses wait for the function's next task.
 constexpr absl::Duration kKeepUnused = absl::Minutes(1);
 // Blocks under way for each subprocess: quick ones share wake-ups, several at a time.
-constexpr size_t kAhead = 12;
+constexpr size_t kAhead = 24;
 
 class Session final : public AsyncSession {
  public:

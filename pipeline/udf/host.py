@@ -238,8 +238,11 @@ class Function:
 
     def run_batched(self, rows, columns):
         # Views of what is kept for the next block: a function may give an array another shape.
-        arguments = [c.view() if isinstance(c, ndarray) else np_object(c) for c in columns]
-        result = self.call(dict(zip(self.names, arguments)))
+        arguments = {}
+        for name, column in zip(self.names, columns):
+            arguments[name] = column.view() if isinstance(column, ndarray) else np_object(column)
+        given = tuple(arguments.values())
+        result = self.call(arguments)
         if not _mine[0]:
             _exit(0)
         if self.kind == "filter":
@@ -249,7 +252,7 @@ class Function:
         values = []
         for output, same in self.plan:
             value = result[output.name]
-            if same is not None and value is arguments[same]:
+            if same is not None and value is given[same]:
                 value = UNCHANGED  # whether its shape is the declared one is looked at by the worker
             elif (output.fixed is None or type(value) is not ndarray or value.dtype is not output.dtype
                   or value.shape != (rows, *output.fixed)):

@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-SLOTS = 16
+SLOTS = 32
 CONTROL, REQUESTS, ANSWERS = 3, range(5, 5 + SLOTS), range(5 + SLOTS, 5 + 2 * SLOTS)
 LOAD, BLOCK = 1, 2
 HEADER_WORDS, COLUMN_WORDS, DIMS_WORDS = 16, 16, 7

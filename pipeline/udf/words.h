@@ -67,6 +67,6 @@ struct Message {
 };
 inline constexpr int64_t kLoad = 1;
 inline constexpr int64_t kBlock = 2;
-inline constexpr size_t kSlots = 16;  // blocks that a subprocess may have at a time
+inline constexpr size_t kSlots = 32;  // blocks that a subprocess may have at a time
 
 }  // namespace headrace::udf
