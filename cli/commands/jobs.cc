@@ -2,7 +2,9 @@
 // headrace jobs release JOB: trainers that fell silent are not waited for any longer.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 
+#include "cli/claim_words.h"
 #include "cli/cluster_option.h"
 #include "cli/command.h"
 #include "cli/proto_json.h"
@@ -39,18 +41,22 @@ class Jobs final : public Command {
       return NotFound("no job '{}' at {}: `headrace jobs` lists those that run or ran lately", job_,
                       cluster_.address());
     }
+    HR_ASSIGN_OR_RETURN(const Claims claims, AskClaims());
     if (cluster_.json()) {
-      std::printf("%s\n", ToJson(reply)["jobs"].dump(2).c_str());
+      nlohmann::json jobs = ToJson(reply)["jobs"];
+      for (int i = 0; i < reply.jobs_size(); ++i) AddClaim(claims, reply.jobs(i), jobs[i]);
+      std::printf("%s\n", jobs.dump(2).c_str());
       return absl::OkStatus();
     }
     Table table({"job", "state", "epoch", "splits", "delivered", "settled", "failed", "clients",
-                 "tasks", "waits"});
+                 "tasks", "waits", "claim"});
     for (const v1::JobStatus& job : reply.jobs()) {
       table.Add({job.name(), job.state(), std::to_string(job.epoch()),
                  fmt::format("{}/{}", job.splits_retired(), job.splits()),
                  std::to_string(job.delivered()), std::to_string(job.settled()),
                  std::to_string(job.failed()), std::to_string(job.clients()),
-                 std::to_string(job.tasks()), fmt::format("{:.0f}%", 100 * job.stall_fraction())});
+                 std::to_string(job.tasks()), fmt::format("{:.0f}%", 100 * job.stall_fraction()),
+                 InWords(claims, job)});
     }
     std::fputs(table.empty() ? "no jobs\n" : table.ToString().c_str(), stdout);
     for (const v1::JobStatus& job : reply.jobs()) PrintDetails(job);
@@ -58,6 +64,36 @@ class Jobs final : public Command {
   }
 
  private:
+  using Claims = std::map<uint64_t, v1::FleetJob>;  // of those that run, by job
+
+  absl::StatusOr<Claims> AskClaims() {
+    HR_ASSIGN_OR_RETURN(auto calls, cluster_.ConnectFleet());
+    v1::ObserveFleetRequest request;
+    request.set_job_name(job_);
+    HR_ASSIGN_OR_RETURN(const v1::ObserveFleetReply fleet,
+                        cluster_.Explain(calls->ObserveFleet(request, cluster_.timeout())));
+    Claims claims;
+    for (const v1::FleetJob& job : fleet.jobs()) claims[job.job()] = job;
+    return claims;
+  }
+
+  static std::string InWords(const Claims& claims, const v1::JobStatus& status) {
+    const auto job = claims.find(status.job());
+    if (job == claims.end()) return "-";
+    const v1::FleetJob& claim = job->second;
+    return ClaimWords(claim.weight(), claim.priority(), claim.least_workers(),
+                      claim.most_workers());
+  }
+
+  static void AddClaim(const Claims& claims, const v1::JobStatus& status, nlohmann::json& json) {
+    const auto job = claims.find(status.job());
+    if (job == claims.end()) return;
+    json["weight"] = job->second.weight();
+    json["priority"] = job->second.priority();
+    json["least_workers"] = job->second.least_workers();
+    json["most_workers"] = job->second.most_workers();
+  }
+
   void PrintDetails(const v1::JobStatus& job) const {
     if (!job.error().empty()) std::printf("%s: %s\n", job.name().c_str(), job.error().c_str());
     if (job_.empty()) return;

@@ -105,6 +105,26 @@ class RunCommand final : public Command {
         app, "--uneven", kUnevens, [&job](v1::Uneven v) { job.set_uneven(v); },
         "ranks take what they can get, or all have the same number of batches: the last ones are "
         "left out, repeated, or an error");
+    app.add_option_function<double>(
+           "--weight", [&job](double weight) { job.set_weight(weight); },
+           "share of workers' time next to other jobs of its priority, where they are too few; "
+           "left out: 1")
+        ->check(CLI::PositiveNumber)
+        ->type_name("SHARE");
+    app.add_option_function<int32_t>(
+           "--priority", [&job](int32_t priority) { job.set_priority(priority); },
+           "where workers are too few, jobs with a higher one come first; left out: 0")
+        ->type_name("-8..8");
+    app.add_option_function<double>(
+           "--least-workers", [&job](double workers) { job.set_least_workers(workers); },
+           "in workers' worth of work: kept for the job whatever others claim, as far as it needs "
+           "it")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N");
+    app.add_option_function<uint32_t>(
+           "--most-workers", [&job](uint32_t workers) { job.set_most_workers(workers); },
+           "its quota: no more workers work for it at a time; left out: none")
+        ->type_name("N");
     app.add_option("--rank", options_.rank, "which rank of the job this is");
     app.add_option("--world-size", world_size_, "how many ranks there are");
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "cli/claim_words.h"
 #include "cli/cluster_option.h"
 #include "cli/command.h"
 #include "cli/proto_json.h"
@@ -96,13 +97,15 @@ class Top final : public Command {
   }
 
   void PrintText(const Observation& seen, const v1::ObserveFleetReply& fleet) const {
-    Table jobs({"job", "limit", "takes/s", "could take/s", "waits", "prepare", "fetch", "queue",
-                "epoch", "bytes each"});
+    Table jobs({"job", "limit", "claim", "takes/s", "could take/s", "waits", "prepare", "fetch",
+                "queue", "epoch", "bytes each"});
     for (const JobObservation& job : seen.jobs) {
-      jobs.Add({job.name, std::string(Word(LimitOf(job, seen))), Count(job.elements_per_second),
-                job.demand ? Count(*job.demand) : "-", job.stall ? Percent(*job.stall) : "-",
-                Percent(job.prepare_stall), Percent(job.fetch_stall), Percent(job.queue_fill),
-                Percent(job.epoch_progress), Bytes(job.bytes_per_element)});
+      jobs.Add({job.name, std::string(Word(LimitOf(job, seen))),
+                ClaimWords(job.weight, job.priority, job.min_workers, job.max_workers),
+                Count(job.elements_per_second), job.demand ? Count(*job.demand) : "-",
+                job.stall ? Percent(*job.stall) : "-", Percent(job.prepare_stall),
+                Percent(job.fetch_stall), Percent(job.queue_fill), Percent(job.epoch_progress),
+                Bytes(job.bytes_per_element)});
     }
     std::fputs(jobs.empty() ? "no jobs\n" : jobs.ToString().c_str(), stdout);
     for (const JobObservation& job : seen.jobs) {
@@ -140,7 +143,11 @@ class Top final : public Command {
                       {"queue_fill", job.queue_fill},
                       {"busy_seconds", job.busy_seconds},
                       {"cpu_seconds", job.cpu_seconds},
-                      {"clients", job.clients}});
+                      {"clients", job.clients},
+                      {"weight", job.weight},
+                      {"priority", job.priority},
+                      {"least_workers", job.min_workers},
+                      {"most_workers", job.max_workers}});
     }
     nlohmann::json workers = nlohmann::json::array();
     for (const WorkerObservation& worker : seen.workers) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dispatcher/ops/claim.h"
 #include "dispatcher/sharding/policy.h"
 #include "dispatcher/state/job.h"
 #include "fmt/format.h"
@@ -115,6 +116,20 @@ std::string OptionsDifference(const v1::JobOptions& here, const v1::JobOptions& 
   if (here.ordered_window_bytes() != there.ordered_window_bytes()) {
     return fmt::format("ordered_window_bytes is {} here, {} there", here.ordered_window_bytes(),
                        there.ordered_window_bytes());
+  }
+  if (WeightOf(here) != WeightOf(there)) {
+    return fmt::format("weight is {} here, {} there", WeightOf(here), WeightOf(there));
+  }
+  if (here.priority() != there.priority()) {
+    return fmt::format("priority is {} here, {} there", here.priority(), there.priority());
+  }
+  if (here.least_workers() != there.least_workers()) {
+    return fmt::format("least_workers is {} here, {} there", here.least_workers(),
+                       there.least_workers());
+  }
+  if (here.most_workers() != there.most_workers()) {
+    return fmt::format("most_workers is {} here, {} there", here.most_workers(),
+                       there.most_workers());
   }
   if (here.target_split_bytes() != there.target_split_bytes()) {
     return fmt::format("target_split_bytes is {} here, {} there", here.target_split_bytes(),

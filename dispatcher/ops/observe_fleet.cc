@@ -1,6 +1,7 @@
 // ObserveFleet: the counts that the orchestrator measures by. Changes nothing.
 #include "dispatcher/ops/observe_fleet.h"
 
+#include "dispatcher/ops/claim.h"
 #include "dispatcher/ops/progress.h"
 
 namespace headrace::dispatch {
@@ -45,7 +46,10 @@ void FillTasks(const OpContext& context, const Epoch& epoch, v1::FleetJob& out) 
 void FillJob(OpContext& context, const Job& job, v1::FleetJob& out) {
   out.set_job(job.id.value);
   out.set_name(job.name);
-  out.set_weight(job.options.weight() > 0 ? job.options.weight() : 1.0);
+  out.set_weight(WeightOf(job.options));
+  out.set_priority(job.options.priority());
+  out.set_least_workers(job.options.least_workers());
+  out.set_most_workers(job.options.most_workers());
   out.set_splits(job.dataset == nullptr ? 0 : job.dataset->splits.size());
   FillClients(context, job, out);
   if (!job.epoch.has_value()) return;

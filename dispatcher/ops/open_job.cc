@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "dispatcher/ops/claim.h"
 #include "dispatcher/ops/difference.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/steps.h"
@@ -228,6 +229,7 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
     return InvalidArgument(
         "sharding static_hint: the 'shard' step must come before the step that makes batches");
   }
+  HR_RETURN_IF_ERROR(CheckClaim(request.options()));
   HR_RETURN_IF_ERROR(CheckOrdered(request.options(), resolved));
   JobData shape;
   shape.single_task = resolved.single_task;

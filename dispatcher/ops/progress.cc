@@ -18,9 +18,33 @@ namespace {
 constexpr absl::Duration kEachWorker = absl::Microseconds(250);
 constexpr absl::Duration kLeastWorkerBeat = absl::Milliseconds(100);
 
+// A quota: of the workers that have no task of it yet, only so many as it may still have, those
+// with the fewest tasks of others first. Draining ones count as long as they work.
+void KeepQuota(const OpContext& context, const Job& job, std::vector<Candidate>& candidates) {
+  const size_t most = job.options.most_workers();
+  if (most == 0) return;
+  size_t working = 0;
+  for (const auto& [id, worker] : context.state().workers().all())
+    working += job.epoch->active_tasks_of(id) > 0;
+  std::vector<std::pair<size_t, WorkerId>> free;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.tasks != 0) continue;
+    size_t others = 0;
+    for (const auto& [id, other] : context.state().jobs().all())
+      others += other.epoch.has_value() ? other.epoch->active_tasks_of(candidate.worker) : 0;
+    free.emplace_back(others, candidate.worker);
+  }
+  std::ranges::sort(free);
+  const size_t more = std::min(free.size(), most - std::min(most, working));
+  std::set<WorkerId> left_out;
+  for (size_t i = more; i < free.size(); ++i) left_out.insert(free[i].second);
+  std::erase_if(candidates, [&](const Candidate& c) { return left_out.contains(c.worker); });
+}
+
 // Ready workers with the number of their active tasks; those that had to be fenced too often only
 // when there are no others.
-std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) {
+std::vector<Candidate> Candidates(const OpContext& context, const Job& job) {
+  const Epoch& epoch = *job.epoch;
   std::vector<Candidate> good;
   std::vector<Candidate> all;
   for (const WorkerId worker : context.state().workers().Ready()) {
@@ -28,7 +52,9 @@ std::vector<Candidate> Candidates(const OpContext& context, const Epoch& epoch) 
     all.push_back(candidate);
     if (int64_t{epoch.StrikesOf(worker)} < context.config.max_strikes) good.push_back(candidate);
   }
-  return good.empty() ? all : good;
+  std::vector<Candidate>& chosen = good.empty() ? all : good;
+  KeepQuota(context, job, chosen);
+  return std::move(chosen);
 }
 
 }  // namespace
@@ -39,7 +65,7 @@ void AssignTasks(OpContext& context, JobId id) {
   const Epoch& epoch = *job->epoch;
   if (epoch.Complete()) return;
   const auto policy = MakePolicy(job->options.sharding(), *job->dataset);
-  const std::vector<Candidate> candidates = Candidates(context, epoch);
+  const std::vector<Candidate> candidates = Candidates(context, *job);
   if (epoch.rebalanced() && epoch.active_tasks() != 0) return;  // one task shares out the rest
   for (const Placement& placement : policy->Place(epoch, candidates)) {
     if (epoch.rebalanced() && epoch.active_tasks() != 0) return;
@@ -63,7 +89,7 @@ void MoveLanes(OpContext& context, JobId id) {
   const Epoch& epoch = *job->epoch;
   const auto unplaced = [](const Lane& lane) { return !lane.task && !lane.Done(); };
   if (epoch.readers().empty() || std::ranges::any_of(epoch.lanes(), unplaced)) return;
-  const std::vector<TaskId> moved = LanesToMove(epoch, Candidates(context, epoch));
+  const std::vector<TaskId> moved = LanesToMove(epoch, Candidates(context, *job));
   if (moved.empty()) return;
   FenceTasks(context, *job, moved, v1::FENCE_CAUSE_MOVED, "lanes move to workers that have fewer");
   AssignTasks(context, id);

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/status.h"
+#include "dispatcher/ops/claim.h"
 #include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/errors.h"
 #include "dispatcher/ops/limits.h"
@@ -43,7 +44,7 @@ void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef&
   def.set_slots(lane.slots());
   // With a hint the pipeline itself drops other slots' records, where it says so.
   def.set_shard_by_record(lane.by_record() && job.options.sharding() != v1::SHARDING_STATIC_HINT);
-  def.set_weight(job.options.weight() > 0 ? job.options.weight() : 1.0);
+  def.set_weight(EffectiveWeight(job.options));
   def.set_cluster(state.cluster());
   if (lane.has_ordered()) {
     v1::OrderedTask& ordered = *def.mutable_ordered();

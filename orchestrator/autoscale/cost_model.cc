@@ -71,7 +71,7 @@ size_t CheapestFleet(const Fleet& fleet, double scale) {
   for (JobLoad& job : scaled.jobs) job.worker_rate /= std::max(scale, 1e-6);
   double least = static_cast<double>(fleet.least);
   double kept = 0;
-  for (const JobLoad& job : fleet.jobs) kept += job.claim.least;
+  for (const JobLoad& job : scaled.jobs) kept += std::min(job.claim.least, job.Need());
   least = std::max(least, std::ceil(kept));
   if (scaled.NeedOf() > 0) least = std::max(least, 1.0);
   // Beyond what all jobs together can use, a worker only costs.

@@ -45,6 +45,14 @@ TEST(CostModelTest, BoundsAreKept) {
   EXPECT_EQ(CheapestFleet({.least = 2, .most = 5}), 2u);
 }
 
+TEST(CostModelTest, WhatIsKeptForAJobIsNotMoreThanItNeeds) {
+  Fleet fleet = OneJob(100, 10, {.trainer = 0, .worker = 1});
+  fleet.jobs[0].claim.least = 4;
+  EXPECT_EQ(CheapestFleet(fleet), 4u);
+  fleet.jobs[0].claim.least = 40;
+  EXPECT_EQ(CheapestFleet(fleet), 10u);
+}
+
 // Brute force over every number of workers, with the formula of the design written anew.
 TEST(CostModelPropertyTest, NoNumberOfWorkersIsCheaper) {
   std::mt19937_64 rng(3);

@@ -133,6 +133,9 @@ JobObservation Collector::ObserveJob(const v1::FleetJob& now, double seconds) co
   job.job = now.job();
   job.name = now.name();
   job.weight = now.weight();
+  job.priority = now.priority();
+  job.min_workers = now.least_workers();
+  job.max_workers = now.most_workers();
   job.waits_for_workers = now.waits_for_workers();
   job.connected = static_cast<size_t>(now.clients_size());
   if (now.splits() > 0) {

@@ -41,6 +41,23 @@ v1::ObserveFleetReply Totals(double at, uint64_t elements, double step, double w
   return totals;
 }
 
+TEST(CollectorTest, AJobsClaimIsAsItsOptionsSay) {
+  v1::ObserveFleetReply totals = Totals(100, 1000, 50, 10, 30);
+  v1::FleetJob& job = *totals.mutable_jobs(0);
+  job.set_weight(3);
+  job.set_priority(-2);
+  job.set_least_workers(1.5);
+  job.set_most_workers(4);
+  Collector collector;
+  collector.Begin(totals);
+  totals.set_at_seconds(110);
+  const JobObservation seen = collector.End(totals, 1).jobs.at(0);
+  EXPECT_EQ(seen.weight, 3);
+  EXPECT_EQ(seen.priority, -2);
+  EXPECT_EQ(seen.min_workers, 1.5);
+  EXPECT_EQ(seen.max_workers, 4);
+}
+
 TEST(CollectorTest, AWindowIsWhatCameInIt) {
   Collector collector;
   EXPECT_FALSE(collector.begun());

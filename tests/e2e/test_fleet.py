@@ -1,9 +1,11 @@
 """Workers that come, go, and are slow, under load: each record still reaches the trainer once. `sleep` stands for work, so that many workers
 share few cores."""
+import contextlib
 import json
+import subprocess
 
 import datasets
-from processes import Cluster, run, wait_for
+from processes import HEADRACE, Cluster, run, wait_for
 from trainers import assert_each_once, train
 
 
@@ -66,3 +68,75 @@ def test_a_slow_workers_splits_are_cut(tmp_path):
         got = train(cluster, pipeline, dataset.field, tmp_path, "slow", during=others_come)
         assert_each_once(got[0], dataset.expected)
         assert epochs_of(cluster, "slow")[0].get("pieces", 0) > 0, cluster.jobs()
+
+
+@contextlib.contextmanager
+def reading(cluster, pipeline, job, *options):
+    """Somebody reads that job for as long as the context is open."""
+    process = subprocess.Popen([str(HEADRACE), "run", str(pipeline), "--cluster", cluster.address, "--job", job, *map(str, options)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def heavy(directory):
+    """Rows that cost a worker milliseconds of computing, and hardly any bytes; more of them than any test reads."""
+    datasets.make_images(directory / "images", classes=2, per_class=10)
+    images = datasets.Dataset("heavy", {"files": str(directory / "images/*/*.jpg"), "format": "image_folder"}, [], "image", [])
+    return images.write(directory, [{"repeat": 100_000}, {"decode_image": {"field": "image"}}, {"resize": {"field": "image", "size": [400, 400]}},
+                                    {"gaussian_blur": {"field": "image", "kernel_size": 15, "sigma": 2.0}},
+                                    {"resize": {"field": "image", "size": [4, 4]}}, {"batch": {"size": 2}}])
+
+
+def delivered(cluster, job):
+    return next((j["delivered"] for j in cluster.jobs() if j["name"] == job), 0)
+
+
+def shared_out(cluster, first, second):
+    """How much each of two jobs is handed, from when both are until one has had 200 more."""
+    wait_for(lambda: delivered(cluster, first) > 20 and delivered(cluster, second) > 4, 60, "both jobs' first records")
+    begin = {job: delivered(cluster, job) for job in (first, second)}
+    wait_for(lambda: any(delivered(cluster, job) > begin[job] + 200 for job in begin), 120, "200 records more")
+    return [delivered(cluster, job) - begin[job] for job in (first, second)]
+
+
+def test_a_higher_priority_comes_first_where_workers_are_too_few(tmp_path):
+    pipeline = heavy(tmp_path)
+    with Cluster(tmp_path, workers=1, worker_args=("--compute-threads", "1")) as cluster:
+        with reading(cluster, pipeline, "low"), reading(cluster, pipeline, "like"):
+            low, like = shared_out(cluster, "low", "like")
+            assert max(low, like) < 3 * min(low, like), (low, like)
+        with reading(cluster, pipeline, "low"), reading(cluster, pipeline, "high", "--priority", 1):
+            # A 64th is left to it: in place of a half.
+            low, high = shared_out(cluster, "low", "high")
+            assert high > 6 * low, (low, high)
+
+
+def test_a_quota_and_what_is_claimed_outlive_the_dispatcher(tmp_path):
+    pipeline = heavy(tmp_path)
+    claims = {"weight": 3, "priority": -2, "least_workers": 0.5, "most_workers": 2}
+    with Cluster(tmp_path, workers=3, worker_args=("--compute-threads", "1")) as cluster:
+        options = [word for name, value in claims.items() for word in (f"--{name.replace('_', '-')}", value)]
+        with reading(cluster, pipeline, "claims", *options):
+
+            def claimed():
+                wait_for(lambda: any(j["tasks"] == 2 for j in cluster.jobs()), 60, "tasks on two workers")
+                job = next(j for j in cluster.jobs() if j["name"] == "claims")
+                assert {name: job[name] for name in claims} == claims and job["tasks"] == 2
+                assert sorted(w["tasks"] for w in workers_of(cluster)) == [0, 1, 1]
+                return job["delivered"]
+
+            wait_for(lambda: delivered(cluster, "claims") > 20, 60, "records")
+            before = claimed()
+            cluster.kill_dispatcher()
+            cluster.start_dispatcher()
+            wait_for(lambda: len(workers_of(cluster)) == 3 and delivered(cluster, "claims") > before, 60, "records after the restart")
+            claimed()
+            top = json.loads(run("top", "claims", "--once", "--seconds", 0.5, "--cluster", cluster.address, "--output", "json").stdout)
+            assert {name: top["jobs"][0][name] for name in claims} == claims
+            assert "priority -2, weight 3, 0.5 to 2 workers" in run("jobs", "--cluster", cluster.address).stdout
+        refused = run("run", pipeline, "--cluster", cluster.address, "--least-workers", 3, "--most-workers", 2, check=False)
+        assert refused.returncode == 1 and "least_workers is 3, over most_workers, which is 2" in refused.stderr

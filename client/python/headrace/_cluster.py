@@ -74,7 +74,8 @@ class Cluster:
     def stream(self, pipeline: Pipeline, *, job: str = "", sharding: str = "dynamic", rank: int | None = None,
                world_size: int | None = None, prefetch_bytes: int = 256 << 20, visitation: str = "exactly_once",
                on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0,
-               ordered_window_bytes: int = 0) -> Loader:
+               ordered_window_bytes: int = 0, weight: float = 1.0, priority: int = 0, least_workers: float = 0,
+               most_workers: int = 0) -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
@@ -88,13 +89,21 @@ class Cluster:
         "deterministic": the same batches in the same order, whatever workers and ranks do (docs/pipelines.md); the batch step's size is then
         that of all ranks together. ordered_lanes: how many lanes that order is woven of, and the most workers that share it; 0: 16.
         ordered_window_bytes: how much of a lane's data is made as one, and again when its worker is lost; 0: 64 MiB.
+        Where workers are too few for all jobs (docs/fleet.md): those of a higher priority (-8 to 8) come first, and others share by weight.
+        least_workers: kept for the job whatever others claim, as far as it needs it, in workers' worth of work. most_workers: its quota;
+        0: none. All ranks say the same.
 
         Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
         rank, world_size = _ranks.resolve(rank, world_size)
+        if not 0 <= most_workers < 1 << 32:
+            raise ValueError(f"most_workers is {most_workers}: it must be at least 0 (no quota)")
+        if not -(1 << 31) <= priority < 1 << 31:
+            raise ValueError(f"priority is {priority}: it must be -8 to 8")
         options = {"job": job, "sharding": sharding, "rank": rank, "world_size": world_size, "prefetch_bytes": prefetch_bytes,
                    "visitation": visitation, "on_client_loss": on_client_loss or "", "uneven": uneven,
-                   "ordering": ordering, "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes}
+                   "ordering": ordering, "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes,
+                   "weight": weight, "priority": priority, "least_workers": least_workers, "most_workers": most_workers}
         loader = Loader(self, pipeline, options)
         self._loaders.add(loader)
         return loader

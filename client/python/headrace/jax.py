@@ -68,13 +68,14 @@ class Loader:
     pipeline: what to read. cluster: the dispatcher's "host:port", or a Cluster. placement: as in to_arrays. job: ranks that name the same
     job share its records. rank, world_size: found out when left out (jax.distributed's processes, then as in Cluster.stream).
     sharding (of the records over workers), prefetch_bytes, visitation, on_client_loss, uneven, ordering, ordered_lanes,
-    ordered_window_bytes: as in Cluster.stream. connection: keywords of hr.connect where `cluster` is an address.
+    ordered_window_bytes, weight, priority, least_workers, most_workers: as in Cluster.stream. connection: keywords of hr.connect where `cluster` is an address.
     """
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, placement: Any = None, job: str = "", sharding: str = "dynamic",
                  rank: int | None = None, world_size: int | None = None, prefetch_bytes: int = 256 << 20,
                  visitation: str = "exactly_once", on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free",
-                 ordered_lanes: int = 0, ordered_window_bytes: int = 0, connection: dict[str, Any] | None = None):
+                 ordered_lanes: int = 0, ordered_window_bytes: int = 0, weight: float = 1.0, priority: int = 0,
+                 least_workers: float = 0, most_workers: int = 0, connection: dict[str, Any] | None = None):
         rank, world_size = _rank(rank, world_size)
         if world_size > 1 and not job:
             raise ValueError(f"there are {world_size} ranks: name the job that they share (job=...)")
@@ -83,7 +84,8 @@ class Loader:
         self._stream = self._cluster.stream(pipeline, job=job, sharding=sharding, rank=rank, world_size=world_size,
                                             prefetch_bytes=prefetch_bytes, visitation=visitation, on_client_loss=on_client_loss,
                                             uneven=uneven, ordering=ordering, ordered_lanes=ordered_lanes,
-                                            ordered_window_bytes=ordered_window_bytes)
+                                            ordered_window_bytes=ordered_window_bytes, weight=weight, priority=priority,
+                                            least_workers=least_workers, most_workers=most_workers)
         self._placement = placement
 
     def set_epoch(self, epoch: int) -> None:

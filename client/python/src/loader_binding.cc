@@ -280,13 +280,12 @@ class NativeCluster {
     return std::make_unique<NativeCluster>(std::move(cluster), std::move(client));
   }
 
-  std::unique_ptr<NativeLoader> Stream(const Pipeline& pipeline, const std::string& job,
-                                       const std::string& sharding, uint32_t rank,
-                                       uint32_t world_size, uint64_t prefetch_bytes,
-                                       const std::string& visitation,
-                                       const std::string& on_client_loss, const std::string& uneven,
-                                       const std::string& ordering, uint32_t ordered_lanes,
-                                       uint64_t ordered_window_bytes) {
+  std::unique_ptr<NativeLoader> Stream(
+      const Pipeline& pipeline, const std::string& job, const std::string& sharding, uint32_t rank,
+      uint32_t world_size, uint64_t prefetch_bytes, const std::string& visitation,
+      const std::string& on_client_loss, const std::string& uneven, const std::string& ordering,
+      uint32_t ordered_lanes, uint64_t ordered_window_bytes, double weight, int32_t priority,
+      double least_workers, uint32_t most_workers) {
     RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
@@ -302,6 +301,10 @@ class NativeCluster {
     options.job_options.set_ordering(ParseOrdering(ordering));
     options.job_options.set_ordered_lanes(ordered_lanes);
     options.job_options.set_ordered_window_bytes(ordered_window_bytes);
+    options.job_options.set_weight(weight);
+    options.job_options.set_priority(priority);
+    options.job_options.set_least_workers(least_workers);
+    options.job_options.set_most_workers(most_workers);
     return std::make_unique<NativeLoader>(
         ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
           return client->Stream(def, options);

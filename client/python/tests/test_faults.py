@@ -570,6 +570,20 @@ def test_a_trainer_killed_leaves_its_records_to_the_others(cluster, stage):
         assert_each_once(theirs + indices(loader))
 
 
+def test_what_a_job_claims_reaches_the_dispatcher_and_errors_name_it(cluster):
+    claims = {"weight": 2.5, "priority": 3, "least_workers": 0.5, "most_workers": 4}
+    with hr.connect(cluster.address) as connection:
+        loader = connection.stream(numbers(), job="claims", **claims)
+        job = next(j for j in cluster.jobs() if j["name"] == "claims")
+        assert {name: job[name] for name in claims} == claims
+        with pytest.raises(hr.JobConflictError, match="priority is 0 here, 3 there"):
+            connection.stream(numbers(), job="claims", **{**claims, "priority": 0})
+        loader.close()
+        for wrong in ({"priority": 9}, {"priority": 1 << 40}, {"weight": -1.0}, {"least_workers": float("nan")}, {"most_workers": -1}):
+            with pytest.raises(ValueError, match=next(iter(wrong))):
+                connection.stream(numbers(), **wrong)
+
+
 @pytest.mark.parametrize("options", [{"ordering": "deterministic"}, {"uneven": "drop"}, {"uneven": "pad"}])
 def test_the_length_is_that_of_the_last_whole_epoch_where_ranks_have_as_many(cluster, options):
     with hr.connect(cluster.address) as connection:
