@@ -6,7 +6,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 PYTHON := /usr/bin/python3
 
-.PHONY: demo test build release deps wheel format lint bench docs test-asan test-tsan fuzz model sim chaos clean help
+.PHONY: demo test build release deps wheel format lint bench docs test-asan test-tsan fuzz model sim chaos kubernetes clean help
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ sim: deps  ## HISTORIES (100,000) histories of a simulated cluster, each from it
 chaos: build  ## RUNS (200) runs of real processes that are killed, stopped and cut off, from SEED (1) on
 	@HEADRACE_SOURCE_DIR=$(CURDIR) HEADRACE_BUILD_DIR=$(CURDIR)/$(BUILD) PYTHONPATH=$(BUILD)/python PYTHONDONTWRITEBYTECODE=1 \
 	  $(PYTHON) tests/chaos/run.py --runs $(or $(RUNS),200) --seed $(or $(SEED),1)
+
+kubernetes: build  ## the driver and the chart against a real kube-apiserver, which is built first (ten minutes, once)
+	@scripts/install-kubernetes.sh > /dev/null && scripts/install-chart-tools.sh helm > /dev/null
+	@ctest --test-dir $(BUILD) --output-on-failure -L kubernetes --no-tests=error
 
 format:  ## rewrite the sources in the house style
 	@scripts/install-deps.sh --lint
