@@ -10,6 +10,7 @@
 #include "cli/pipeline_file.h"
 #include "cli/run_report.h"
 #include "cli/security_flags.h"
+#include "cli/trace_recorder.h"
 #include "cli/worker_processes.h"
 #include "client/client.h"
 #include "common/logging/progress_bar.h"
@@ -17,6 +18,8 @@
 #include "common/status.h"
 #include "common/sync/signals.h"
 #include "embedded/embedded_cluster.h"
+#include "rpc/call_security.h"
+#include "rpc/failover_dispatcher_client.h"
 
 namespace headrace {
 namespace {
@@ -135,6 +138,14 @@ class RunCommand final : public Command {
         ->envname("HEADRACE_TRANSPORT")
         ->capture_default_str();
     security_.Declare(app);
+    app.add_option("--record-trace", record_,
+                   "write what an orchestrator would see of the cluster to this file, for "
+                   "`headrace simulate --trace`");
+    app.add_option_function<double>(
+           "--record-window", [this](double seconds) { record_window_ = absl::Seconds(seconds); },
+           "seconds that are taken together in it")
+        ->check(CLI::Range(0.5, 3600.0))
+        ->default_str("2");
     app.add_option("--output", output_, "text, or one JSON line")
         ->check(CLI::IsMember({"text", "json"}));
     functions_.Declare(app);
@@ -159,7 +170,9 @@ class RunCommand final : public Command {
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, client_->Stream(def, options_));
     report_.pipeline = def.name().empty() ? path_ : def.name();
     report_.job = loader->job_name();
+    HR_RETURN_IF_ERROR(StartRecording());
     for (int i = 0; i < epochs_; ++i) HR_RETURN_IF_ERROR(RunEpoch(*loader));
+    if (recorder_) HR_RETURN_IF_ERROR(recorder_->Finish());
     loader->Close(absl::Seconds(1));
     std::fputs(output_ == "json" ? (RunJson(report_) + "\n").c_str() : RunText(report_).c_str(),
                stdout);
@@ -173,6 +186,7 @@ class RunCommand final : public Command {
     ShutdownSignal signal;  // before any thread
     stop_ = signal.token();
     const absl::Status status = Stream();
+    recorder_.reset();
     client_.reset();
     processes_.reset();
     embedded_.reset();
@@ -180,6 +194,15 @@ class RunCommand final : public Command {
   }
 
  private:
+  absl::Status StartRecording() {
+    if (record_.empty()) return absl::OkStatus();
+    HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
+                        MakeChannelOptions(client_options_.tls, client_options_.token_file));
+    HR_ASSIGN_OR_RETURN(std::unique_ptr<FleetCalls> fleet, DialFleet(cluster_, RealClock(), dial));
+    HR_ASSIGN_OR_RETURN(recorder_, TraceRecorder::Start(record_, std::move(fleet), record_window_));
+    return absl::OkStatus();
+  }
+
   absl::Status StartCluster(std::shared_ptr<const Catalog> catalog) {
     EmbeddedOptions options;
     options.workers = workers_ == 0 ? 1 : 0;
@@ -300,6 +323,8 @@ class RunCommand final : public Command {
   ClientOptions client_options_;
   SecurityFlags security_;
   StreamOptions options_;
+  std::string record_;
+  absl::Duration record_window_ = absl::Seconds(2);
   std::string output_ = "text";
   std::string log_level_ = "warning";
   FunctionFlags functions_;
@@ -308,6 +333,7 @@ class RunCommand final : public Command {
   std::unique_ptr<EmbeddedCluster> embedded_;
   std::unique_ptr<WorkerProcesses> processes_;
   std::unique_ptr<Client> client_;
+  std::unique_ptr<TraceRecorder> recorder_;
   RunReport report_;
   std::vector<v1::StepStats> epoch_steps_;
   absl::Time polled_ = absl::InfinitePast();

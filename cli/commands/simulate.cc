@@ -57,7 +57,9 @@ class Simulate final : public Command {
         ->capture_default_str();
     app.add_option("--seed", options_.seed, "of the first")->capture_default_str();
     app.add_flag("--quick", options_.quick, "few and short: to see that it works, not to quote");
-    app.add_option("--trace", options_.trace_file, "a recorded cluster instead of made-up ones");
+    app.add_option("--trace", options_.trace_file,
+                   "a recorded cluster (`headrace run --record-trace`) instead of made-up ones; "
+                   "suite scaling");
     app.add_option("--json", json_, "write rows and plots to this file");
     app.add_flag("--check", check_, "fail when a figure falls short of its target");
   }
@@ -72,6 +74,7 @@ class Simulate final : public Command {
       std::fputs(table.ToString().c_str(), stdout);
       return absl::OkStatus();
     }
+    if (suites_.empty() && !options_.trace_file.empty()) suites_ = {"scaling"};
     if (suites_.empty()) return UsageError("--suite is missing; --list shows them");
     std::vector<const orchestrate::Suite*> wanted;
     for (const std::string& name : suites_) {

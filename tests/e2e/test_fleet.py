@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import datasets
-from processes import HEADRACE, Cluster, run, wait_for
+from processes import HEADRACE, Cluster, Role, run, wait_for
 from trainers import assert_each_once, train
 
 
@@ -140,3 +140,50 @@ def test_a_quota_and_what_is_claimed_outlive_the_dispatcher(tmp_path):
             assert "priority -2, weight 3, 0.5 to 2 workers" in run("jobs", "--cluster", cluster.address).stdout
         refused = run("run", pipeline, "--cluster", cluster.address, "--least-workers", 3, "--most-workers", 2, check=False)
         assert refused.returncode == 1 and "least_workers is 3, over most_workers, which is 2" in refused.stderr
+
+
+def sleepy(directory, rows, seconds):
+    """Batches of five rows, each of which takes a thread that long."""
+    path = directory / "sleepy.yaml"
+    path.write_text(json.dumps({"name": "sleepy", "source": {"format": "range", "elements": rows, "split_elements": 50},
+                                "steps": [{"sleep": seconds}, {"batch": {"size": 5}}]}))
+    return path
+
+
+def test_up_finds_how_many_workers_it_needs_and_says_why(tmp_path):
+    pipeline = sleepy(tmp_path, 1_000_000, 0.01)
+    with Role(tmp_path, "up", "up", "--workers", "auto", "--max-workers", 3, "--listen", "127.0.0.1:0") as up:
+        cluster = ("--cluster", up.address())
+        trainer = subprocess.Popen([str(HEADRACE), "run", str(pipeline), *cluster, "--job", "demo"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: len(json.loads(run("workers", *cluster, "--output", "json").stdout) or []) == 3, 60, "three workers")
+            decisions = json.loads(run("top", "--once", "--seconds", 0.5, "--decisions", 50, *cluster, "--output", "json").stdout)["decisions"]
+        finally:
+            trainer.kill()
+            trainer.wait()
+        changes = [d for d in decisions if d["verb"] == "set_workers"]
+        assert changes[0]["amount"] > 1 and changes[-1]["amount"] == 3, changes
+        assert "job 'demo' waits" in changes[0]["reason"] and "a worker makes" in changes[0]["reason"]
+        assert changes[0]["reason"] in up.log.read_text()
+        assert up.stop(within=20) == 0
+
+
+def test_a_recorded_run_replays(tmp_path):
+    recording, results = tmp_path / "run.jsonl", tmp_path / "results.json"
+    run("run", sleepy(tmp_path, 1500, 0.004), "--epochs", 2, "--record-trace", recording, "--record-window", 0.5, "--job", "recorded")
+    windows = [json.loads(line) for line in recording.read_text().splitlines()]
+    assert len(windows) >= 2 and any(w["jobs"][0].get("elements_per_second", 0) > 0 for w in windows if w.get("jobs"))
+    threads = max(worker["cores"] for w in windows for worker in w.get("workers", []))
+    run("simulate", "--trace", recording, "--quick", "--json", results)
+    figures = {r["name"]: r["value"] for r in json.loads(results.read_text())["results"]}
+    # Rows that sleep cannot be made faster than that; a busy machine is slower.
+    most = threads / 0.004 / 5
+    assert 0.1 * most < figures["'recorded': a worker makes"] < 1.1 * most, (figures, most)
+    assert figures["'recorded': trainers take"] > most  # it does nothing with them
+    assert {"ours", "Cachew's rule", "Pecan's rule", "HPA on CPU"} <= {name.removeprefix("stall-seconds, ") for name in figures}
+    assert figures["stall-seconds, ours"] < figures["stall-seconds, Cachew's rule"]
+
+    recording.write_text(recording.read_text() + "{\n")
+    refused = run("simulate", "--trace", recording, check=False)
+    assert refused.returncode == 1 and f"{recording}:{len(windows) + 1}:" in refused.stderr
+    assert run("run", tmp_path / "sleepy.yaml", "--record-trace", tmp_path / "no" / "folder", check=False).returncode == 1

@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 
+#include "common/status.h"
 #include "fmt/format.h"
 #include "orchestrator/autoscale/autoscaler.h"
 #include "orchestrator/simulator/scaling/contest.h"
+#include "orchestrator/simulator/scaling/recorded_trace.h"
 #include "orchestrator/simulator/scaling/rules.h"
 #include "orchestrator/simulator/suite.h"
 
@@ -110,6 +112,43 @@ void AddByKind(Totals& all, const std::vector<std::string>& kinds, std::vector<R
   }
 }
 
+// A recorded cluster: what each rule would have done with it. No targets: those are of the made-up
+// ones.
+absl::StatusOr<Report> RunRecorded(const SimulateOptions& options) {
+  HR_ASSIGN_OR_RETURN(const std::vector<Observation> recording, ReadRecording(options.trace_file));
+  absl::StatusOr<ScalingTrace> trace = TraceOf(recording, options.quick ? kQuickSeconds : kSeconds);
+  if (!trace.ok()) return InvalidArgument("{}: {}", options.trace_file, OneLine(trace.status()));
+  trace->seed = options.seed;
+  const double recorded =
+      recording.back().at_seconds - recording.front().at_seconds + recording.front().window_seconds;
+  Report report;
+  for (const TraceJob& job : trace->jobs) {
+    report.rows.push_back(Figure(fmt::format("'{}': trainers take", job.name), job.demand, "/s"));
+    report.rows.push_back(
+        Figure(fmt::format("'{}': a worker makes", job.name), job.worker_rate, "/s"));
+  }
+  report.rows.push_back(Figure("changes of level", static_cast<double>(trace->steps.size()), ""));
+  const std::string note =
+      fmt::format("{} windows, {:.0f} s, whose last levels go on to {:.0f} s; noise {:.2f}",
+                  recording.size(), recorded, trace->seconds, trace->noise);
+  for (const Contestant& contestant : Contestants()) {
+    const Score score = Compete(contestant, *trace);
+    const auto add = [&](const std::string& what, double value, const std::string& unit) {
+      report.rows.push_back(Figure(fmt::format("{}, {}", what, contestant.name), value, unit));
+      report.rows.back().note = note;
+    };
+    add("workers at the end", score.workers.back(), "");
+    add("worker-seconds wasted", score.worker_seconds_wasted, "s");
+    add("stall-seconds", score.stall_seconds, "s");
+    if (contestant.name == "ours")
+      report.plots.push_back(
+          {"recorded", "cheapest", "seconds", "workers", score.at, score.cheapest});
+    report.plots.push_back(
+        {"recorded", contestant.name, "seconds", "workers", score.at, score.workers});
+  }
+  return report;
+}
+
 class Scaling final : public Suite {
  public:
   std::string_view name() const override { return "scaling"; }
@@ -118,6 +157,7 @@ class Scaling final : public Suite {
   }
 
   absl::StatusOr<Report> Run(const SimulateOptions& options) const override {
+    if (!options.trace_file.empty()) return RunRecorded(options);
     const double seconds = options.quick ? kQuickSeconds : kSeconds;
     const size_t traces = options.quick ? std::min(options.traces, kQuickTraces) : options.traces;
     Report report;
