@@ -73,6 +73,11 @@ std::unique_ptr<CachedSplit> TieredCache::Find(const CacheKey& key, std::string_
   return nullptr;
 }
 
+bool TieredCache::Holds(const CacheKey& key, std::string_view tier) const {
+  return std::ranges::any_of(
+      tiers_, [&](const auto& each) { return Allows(tier, *each) && each->Holds(key); });
+}
+
 TieredCache::Begun TieredCache::BeginIn(size_t first, const CacheKey& key, std::string_view tier,
                                         const std::shared_ptr<void>& lease) {
   for (size_t i = first; i < tiers_.size(); ++i) {

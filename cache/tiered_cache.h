@@ -26,6 +26,9 @@ class TieredCache {
   // The tiers that `tier` allows: its name, or "auto" for all. Null: a miss (counted).
   std::unique_ptr<CachedSplit> Find(const CacheKey& key, std::string_view tier = "auto");
 
+  // Not a use, and no miss if it does not.
+  bool Holds(const CacheKey& key, std::string_view tier = "auto") const;
+
   // A fill that goes into the first tier that has room for it, moving on to the next when that one
   // runs out. Null: another fill of this key is under way, it is there already, or there is no
   // room.

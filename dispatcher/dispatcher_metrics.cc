@@ -7,6 +7,7 @@
 namespace headrace {
 namespace {
 
+constexpr char kCachedHelp[] = "Leases of jobs with caches, by who has their rows";
 constexpr char kRecordsHelp[] =
     "Elements delivered, records settled without output, failed, and left out of leases as done";
 
@@ -35,7 +36,16 @@ DispatcherMetrics::DispatcherMetrics(Metrics& metrics)
       leases_fenced_(metrics.AddGauge("headrace_dispatcher_leases", "Leases of splits",
                                       {{"state", "fenced"}})),
       fences_waiting_(metrics.AddGauge("headrace_dispatcher_fences_waiting",
-                                       "Fences that clients have yet to confirm")) {}
+                                       "Fences that clients have yet to confirm")),
+      leased_here_(metrics.AddCounter("headrace_dispatcher_cached_leases_total", kCachedHelp,
+                                      {{"cached", "here"}})),
+      leased_cold_(metrics.AddCounter("headrace_dispatcher_cached_leases_total", kCachedHelp,
+                                      {{"cached", "nowhere"}})),
+      leased_elsewhere_(metrics.AddCounter("headrace_dispatcher_cached_leases_total", kCachedHelp,
+                                           {{"cached", "elsewhere"}})),
+      held_back_(metrics.AddCounter("headrace_dispatcher_held_back_total",
+                                    "Requests for leases that were told to leave the rest to the "
+                                    "workers that have it cached")) {}
 
 DispatcherMetrics::JobSeries& DispatcherMetrics::SeriesOf(const dispatch::Job& job) {
   const auto [it, fresh] = by_job_.try_emplace(job.name);
@@ -127,7 +137,12 @@ void DispatcherMetrics::UpdateJob(const dispatch::Job& job, const dispatch::Tele
   series.epoch->Set(job.next_epoch == 0 ? 0 : static_cast<double>(job.next_epoch - 1));
 }
 
-void DispatcherMetrics::Update(const dispatch::State& state, const dispatch::Telemetry& telemetry) {
+void DispatcherMetrics::Update(const dispatch::State& state, const dispatch::Telemetry& telemetry,
+                               const dispatch::Holdings& holdings) {
+  Raise(*leased_here_, shown_.here, holdings.counts.here);
+  Raise(*leased_cold_, shown_.cold, holdings.counts.cold);
+  Raise(*leased_elsewhere_, shown_.elsewhere, holdings.counts.elsewhere);
+  Raise(*held_back_, shown_.held_back, holdings.counts.held_back);
   size_t open = 0;
   size_t fenced = 0;
   size_t waiting = 0;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "common/metrics/metrics.h"
+#include "dispatcher/context/holdings.h"
 #include "dispatcher/context/telemetry.h"
 #include "dispatcher/state/state.h"
 
@@ -19,7 +20,8 @@ class DispatcherMetrics {
  public:
   explicit DispatcherMetrics(Metrics& metrics);
 
-  void Update(const dispatch::State& state, const dispatch::Telemetry& telemetry = {});
+  void Update(const dispatch::State& state, const dispatch::Telemetry& telemetry = {},
+              const dispatch::Holdings& holdings = {});
   // At the start of a lone dispatcher; else by its candidate's thread.
   void SetLeads(bool leads);
   void ObserveCall(std::string_view method, absl::Duration took, absl::StatusCode code);
@@ -58,6 +60,11 @@ class DispatcherMetrics {
   Gauge* const leases_open_;
   Gauge* const leases_fenced_;
   Gauge* const fences_waiting_;
+  dispatch::Holdings::Counts shown_;
+  Counter* const leased_here_;
+  Counter* const leased_cold_;
+  Counter* const leased_elsewhere_;
+  Counter* const held_back_;
   // By name: a job's successor under the same name goes on counting where it stopped.
   std::map<std::string, JobSeries> by_job_;
   absl::Mutex mutex_;

@@ -66,8 +66,8 @@ auto DispatcherService::Run(Op&& op) -> decltype(op(std::declval<dispatch::OpCon
     absl::MutexLock lock(&mutex_);
     HR_RETURN_IF_ERROR(journal_failure_);
     dispatch::Changes changes(state_, absl::ToUnixMillis(deps_.clock->Now()));
-    dispatch::OpContext context{changes,   liveness_, telemetry_,           stragglers_,
-                                restores_, config_,   deps_.clock->Steady()};
+    dispatch::OpContext context{changes,   liveness_, telemetry_, stragglers_,
+                                restores_, holdings_, config_,    deps_.clock->Steady()};
     answer = op(context);
     // What was applied before a bug stands, so it is kept too.
     std::vector<v1::Event> events = changes.Take();
@@ -122,7 +122,9 @@ void DispatcherService::RunDuties() {
         context.liveness.Awake(context.now,
                                std::min(config_.worker_timeout, config_.client_timeout) / 2);
         dispatch::RunDuties(context);
-        if (deps_.metrics != nullptr) deps_.metrics->Update(context.state(), context.telemetry);
+        if (deps_.metrics != nullptr) {
+          deps_.metrics->Update(context.state(), context.telemetry, context.holdings);
+        }
         return true;
       });
   (void)done;  // a failed journal was logged, and shows in health()

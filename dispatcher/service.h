@@ -87,6 +87,7 @@ class DispatcherService final : public DispatcherHandler, public FleetHandler {
   dispatch::Telemetry telemetry_ ABSL_GUARDED_BY(mutex_);
   dispatch::Stragglers stragglers_ ABSL_GUARDED_BY(mutex_);
   dispatch::Restores restores_ ABSL_GUARDED_BY(mutex_);
+  dispatch::Holdings holdings_ ABSL_GUARDED_BY(mutex_);
   absl::Status journal_failure_ ABSL_GUARDED_BY(mutex_);
 };
 

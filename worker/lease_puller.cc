@@ -23,6 +23,7 @@ std::optional<v1::LeaseSplitsRequest> LeasePuller::Next(uint32_t wanted, absl::D
   request.set_task(task_);
   request.set_request_number(number_);
   request.set_want(want_);
+  request.set_tells_cached(tells_);
   return request;
 }
 
@@ -32,6 +33,7 @@ LeasePuller::Answer LeasePuller::OnReply(uint64_t request_number, const v1::Leas
   if (request_number != number_ || !unanswered_) return answer;
   in_flight_ = false;
   backoff_ = kFirstBackoff;
+  tells_ = reply.tell_cached();
   if (reply.wait()) {
     retry_at_ = now + kFirstBackoff;
     return answer;

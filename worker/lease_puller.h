@@ -20,7 +20,8 @@ class LeasePuller {
   LeasePuller(uint64_t worker, uint64_t task) : worker_(worker), task_(task) {}
 
   // The request to send now, or nothing: one is out, nothing is wanted, the lane is exhausted, or
-  // we back off. `wanted`: how many more splits the task could take.
+  // we back off. `wanted`: how many more splits the task could take. Where it says `tells_cached`
+  // the caller adds the splits that the caches have.
   std::optional<v1::LeaseSplitsRequest> Next(uint32_t wanted, absl::Duration now);
 
   struct Answer {
@@ -50,6 +51,7 @@ class LeasePuller {
   bool in_flight_ = false;
   bool unanswered_ = false;  // number_ has no answer yet
   bool exhausted_ = false;
+  bool tells_ = true;  // what is cached: at first, and when asked
   absl::Duration retry_at_ = absl::ZeroDuration();
   absl::Duration backoff_ = absl::Milliseconds(50);
 };

@@ -71,6 +71,19 @@ TEST(LeasePullerTest, WhoIsToldToWaitAsksAgainAndFlushesNothing) {
   EXPECT_EQ(puller.OnReply(1, Reply(2), kNow).leases.size(), 2u);
 }
 
+TEST(LeasePullerTest, WhatIsCachedIsToldAtFirstAndWhenAsked) {
+  LeasePuller puller(1, 2);
+  EXPECT_TRUE(puller.Next(3, kNow)->tells_cached());
+  puller.OnFailure(1, kNow);
+  EXPECT_TRUE(puller.Next(3, kNow + absl::Seconds(1))->tells_cached()) << "nobody heard it";
+  puller.OnReply(1, Reply(3), kNow);
+  EXPECT_FALSE(puller.Next(3, kNow + absl::Seconds(1))->tells_cached());
+  v1::LeaseSplitsReply asks = Reply(1);
+  asks.set_tell_cached(true);
+  puller.OnReply(2, asks, kNow);
+  EXPECT_TRUE(puller.Next(3, kNow + absl::Seconds(1))->tells_cached());
+}
+
 TEST(LeasePullerTest, AnUnknownTaskIsGone) {
   LeasePuller puller(1, 2);
   puller.Next(3, kNow);

@@ -70,12 +70,13 @@ class StoredRows final : public CachedRows {
 
 }  // namespace
 
-std::shared_ptr<TaskCache> TaskCache::Make(TieredCache& cache, std::shared_ptr<FileSystem> files,
-                                           const Clock& clock, const Graph& graph, uint64_t epoch) {
-  if (cache.empty() || !graph.cache()) return nullptr;
-  std::shared_ptr<TaskCache> made(new TaskCache(cache, std::move(files), clock));
+std::shared_ptr<TaskCache> TaskCache::Make(Deps deps, const Graph& graph, uint64_t epoch,
+                                           std::string_view dataset_version) {
+  if (deps.cache.empty() || !graph.cache()) return nullptr;
+  std::shared_ptr<TaskCache> made(new TaskCache(std::move(deps)));
   // The step itself will say what is wrong with its file.
   if (!made->Describe(graph, epoch).ok()) return nullptr;
+  made->group_ = fmt::format("{} {} {}", made->prefix_, made->draw_, dataset_version);
   return made;
 }
 
@@ -150,6 +151,7 @@ std::unique_ptr<CachedRows> TaskCache::Open(const v1::Split& split, uint32_t pas
   const CacheKey key = KeyOf(split, pass);
   std::unique_ptr<CachedSplit> kept = cache_.Find(key, tier_);
   if (kept == nullptr) return nullptr;
+  held_.Note(group_, static_cast<uint32_t>(split.id()), key);
   return std::make_unique<StoredRows>(std::move(kept), schema_, split);
 }
 
@@ -158,6 +160,7 @@ std::shared_ptr<PrefixFill> TaskCache::Fill(const v1::Split& split, uint32_t pas
   const CacheKey key = KeyOf(split, pass);
   std::unique_ptr<CacheFill> fill = cache_.Begin(key, tier_);
   if (fill == nullptr) return nullptr;
+  held_.Note(group_, static_cast<uint32_t>(split.id()), key);  // told once it is there
   // Files that changed while they were read have made rows of no version.
   return std::make_shared<SplitFill>(std::move(fill),
                                      [this, split] { return CheckUnchanged(split).ok(); });

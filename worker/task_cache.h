@@ -17,6 +17,7 @@
 #include "pipeline/engine/prefix_cache.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/sources/file_system.h"
+#include "worker/held_splits.h"
 
 namespace headrace {
 
@@ -27,19 +28,28 @@ class TaskCache final : public PrefixCache {
   // not kept yet.
   static constexpr absl::Duration kQuiet = absl::Seconds(2);
 
-  // `cache` and `clock` outlive it. Null: the graph has no `cache` step, or a file that a step in
-  // front of it reads is not there. `epoch`: the task's.
-  static std::shared_ptr<TaskCache> Make(TieredCache& cache, std::shared_ptr<FileSystem> files,
-                                         const Clock& clock, const Graph& graph, uint64_t epoch);
+  struct Deps {
+    TieredCache& cache;  // these three outlive it
+    HeldSplits& held;
+    const Clock& clock;
+    std::shared_ptr<FileSystem> files;
+  };
+  // Null: the graph has no `cache` step, or a file that a step in front of it reads is not there.
+  // `epoch`: the task's; `dataset_version`: of the list that its splits are numbered in.
+  static std::shared_ptr<TaskCache> Make(Deps deps, const Graph& graph, uint64_t epoch,
+                                         std::string_view dataset_version);
 
   std::unique_ptr<CachedRows> Open(const v1::Split& split, uint32_t pass) override;
   std::shared_ptr<PrefixFill> Fill(const v1::Split& split, uint32_t pass) override;
 
   CacheKey KeyOf(const v1::Split& split, uint32_t pass) const;
+  // The splits of the dataset that the caches have, as far as this process has come across them:
+  // ascending, each as its distance from the one before.
+  std::vector<uint32_t> Held() const { return held_.Tell(group_, prefix_, tier_); }
 
  private:
-  TaskCache(TieredCache& cache, std::shared_ptr<FileSystem> files, const Clock& clock)
-      : cache_(cache), files_(std::move(files)), clock_(clock) {}
+  explicit TaskCache(Deps deps)
+      : cache_(deps.cache), held_(deps.held), clock_(deps.clock), files_(std::move(deps.files)) {}
   absl::Status Describe(const Graph& graph, uint64_t epoch);
   // Calls `take` with every file of the split, as the split says that it was.
   static absl::Status ForEachFile(const v1::Split& split,
@@ -49,9 +59,11 @@ class TaskCache final : public PrefixCache {
   bool Quiet(const v1::Split& split) const;
 
   TieredCache& cache_;
-  const std::shared_ptr<FileSystem> files_;
+  HeldSplits& held_;
   const Clock& clock_;
+  const std::shared_ptr<FileSystem> files_;
   std::string prefix_;
+  std::string group_;  // of splits that are numbered and kept alike
   std::string tier_;
   std::string draw_;  // of random steps in front of the cache; empty: there are none
   SchemaPtr schema_;

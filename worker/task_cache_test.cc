@@ -30,6 +30,7 @@ class TaskCacheTest : public testing::Test {
     std::vector<std::unique_ptr<CacheTier>> tiers;
     tiers.push_back(std::make_unique<MemoryTier>(1 << 20, prefixes_));
     cache_ = std::make_unique<TieredCache>(std::move(tiers), prefixes_);
+    held_ = std::make_unique<HeldSplits>(*cache_);
     files_->Put("/d/a", "first");
   }
 
@@ -38,7 +39,7 @@ class TaskCacheTest : public testing::Test {
     for (const v1::Step& step : steps) *def.add_steps() = step;
     const auto graph = Graph::Build(def, *schema_, ops_);
     EXPECT_TRUE(graph.ok()) << graph.status();
-    return TaskCache::Make(*cache_, files_, clock_, *graph, epoch);
+    return TaskCache::Make({*cache_, *held_, clock_, files_}, *graph, epoch, dataset_version_);
   }
   std::shared_ptr<TaskCache> Plain() { return Make({StepOf("cache", {})}); }
 
@@ -76,6 +77,8 @@ class TaskCacheTest : public testing::Test {
   FakeClock clock_;
   std::shared_ptr<PrefixUse> prefixes_ = std::make_shared<PrefixUse>(clock_);
   std::unique_ptr<TieredCache> cache_;
+  std::unique_ptr<HeldSplits> held_;
+  std::string dataset_version_ = "v";
   std::shared_ptr<MemoryFileSystem> files_ = std::make_shared<MemoryFileSystem>();
 };
 
@@ -97,6 +100,17 @@ TEST_F(TaskCacheTest, RowsComeBackInOrderUnderTheSplitsPresentNumber) {
   }
   EXPECT_EQ(records, (std::vector<uint64_t>{0, 2, 4, 6, 8}));
   EXPECT_EQ(settled, (std::vector<uint64_t>{1, 3, 5, 7, 9}));
+}
+
+TEST_F(TaskCacheTest, WhatIsKeptOrFoundIsToldByItsNumberInTheDataset) {
+  const auto cache = Plain();
+  EXPECT_TRUE(cache->Held().empty());
+  Keep(*cache, SplitNow(3));
+  EXPECT_EQ(Plain()->Held(), std::vector<uint32_t>{3});
+  dataset_version_ = "another list, where it has another number";
+  EXPECT_TRUE(Plain()->Held().empty());
+  EXPECT_NE(Plain()->Open(SplitNow(8), 0), nullptr);
+  EXPECT_EQ(Plain()->Held(), std::vector<uint32_t>{8});
 }
 
 TEST_F(TaskCacheTest, AChangedFileIsNeverServedFromAnOldCache) {

@@ -9,7 +9,6 @@
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/passes/optimize.h"
 #include "pipeline/ordering/ordering.h"
-#include "worker/task_cache.h"
 
 namespace headrace {
 namespace {
@@ -54,7 +53,10 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.files = deps_.files;
   deps.functions = deps_.functions;
   deps.memory = memory_;
-  deps.cache = TaskCache::Make(*deps_.cache, deps_.files, *deps_.clock, *deps.graph, def.epoch());
+  auto cache = TaskCache::Make({*deps_.cache, *deps_.held, *deps_.clock, deps_.files}, *deps.graph,
+                               def.epoch(), def.dataset_version());
+  made.cache = cache;
+  deps.cache = std::move(cache);
 
   TaskOptions options;
   options.epoch = def.epoch();

@@ -9,6 +9,8 @@
 #include "headrace/v1/dispatcher.pb.h"
 #include "pipeline/catalog/catalog.h"
 #include "pipeline/engine/task.h"
+#include "worker/held_splits.h"
+#include "worker/task_cache.h"
 #include "worker/worker_config.h"
 
 namespace headrace {
@@ -24,6 +26,7 @@ class TaskFactory {
     std::shared_ptr<FileSystem> files;
     FunctionPool* functions;
     TieredCache* cache;
+    HeldSplits* held;
   };
   TaskFactory(const WorkerConfig& config, Deps deps) : config_(config), deps_(std::move(deps)) {}
 
@@ -32,6 +35,7 @@ class TaskFactory {
 
   struct Made {
     std::unique_ptr<Task> task;
+    std::shared_ptr<const TaskCache> cache;  // null: nothing is kept
     bool batched = false;
   };
   // INVALID_ARGUMENT names the step that this worker cannot make (an older worker than dispatcher,

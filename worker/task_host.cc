@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<TaskHost>> TaskHost::Create(const v1::TaskDef& de
     host->router_ = std::make_unique<OutputRouter>(def.task(), def.epoch(), made.batched);
   }
   host->task_ = std::move(made.task);
+  host->cache_ = std::move(made.cache);
   return host;
 }
 
@@ -45,6 +46,10 @@ bool TaskHost::PullLeases(WorkerCalls& dispatcher, absl::Duration now, absl::Dur
     request = puller_.Next(static_cast<uint32_t>(task_->LeasesWanted()), now);
     if (!request) return false;  // the loop comes by again before a retry is due
     request->set_cluster(def_.cluster());
+  }
+  if (request->tells_cached() && cache_ != nullptr) {
+    const std::vector<uint32_t> held = cache_->Held();
+    request->mutable_cached_splits()->Assign(held.begin(), held.end());
   }
   const absl::StatusOr<v1::LeaseSplitsReply> reply = dispatcher.LeaseSplits(*request, timeout);
   LeasePuller::Answer answer;

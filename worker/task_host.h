@@ -79,6 +79,7 @@ class TaskHost {
   const TaskWakers wakers_;
   std::atomic<bool> pump_ = false;
   std::unique_ptr<Task> task_;
+  std::shared_ptr<const TaskCache> cache_;  // null: nothing is kept
   std::unique_ptr<FrameRouter> router_;
   OrderedRouter* ordered_ = nullptr;  // router_, of an ordered lane
 

@@ -58,11 +58,12 @@ Worker::Worker(const WorkerConfig& config, Deps deps, std::unique_ptr<TieredCach
       deps_(std::move(deps)),
       uid_(RandomUid()),
       cache_(std::move(cache)),
+      held_(*cache_),
       compute_({.threads = Cores(config.compute_threads)}),
       io_(static_cast<size_t>(config.io_threads)),
       functions_(FunctionOptionsOf(config)),
       factory_(config, {deps_.catalog, &compute_, &io_, deps_.clock, deps_.files, &functions_,
-                        cache_.get()}),
+                        cache_.get(), &held_}),
       metrics_(*deps_.metrics),
       stream_metrics_(*deps_.metrics, config.transports),
       load_(deps_.clock->Steady()) {}

@@ -26,6 +26,7 @@
 #include "rpc/dispatcher_client.h"
 #include "rpc/fleet_calls.h"
 #include "transport/frame_stream.h"
+#include "worker/held_splits.h"
 #include "worker/load_meter.h"
 #include "worker/report_log.h"
 #include "worker/stream_metrics.h"
@@ -96,6 +97,7 @@ class Worker final : private StreamHandler {
   std::atomic<bool> stopped_ = false;
 
   const std::unique_ptr<TieredCache> cache_;  // outlives reads and blocks
+  HeldSplits held_;
   ComputePool compute_;
   IoPool io_;
   FunctionPool functions_;

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "dispatcher/background/duties.h"
+#include "dispatcher/ops/locality.h"
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/ops/shed.h"
 #include "fmt/format.h"
@@ -35,6 +36,7 @@ void CollectJobs(OpContext& context) {
   absl::erase_if(context.telemetry.stats,
                  [&](const auto& entry) { return context.state().JobOf(entry.first) == nullptr; });
   CollectStragglers(context);
+  CollectHoldings(context);
 }
 
 void RunDuties(OpContext& context) {

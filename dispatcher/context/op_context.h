@@ -3,6 +3,7 @@
 
 #include "absl/time/time.h"
 #include "dispatcher/context/changes.h"
+#include "dispatcher/context/holdings.h"
 #include "dispatcher/context/liveness.h"
 #include "dispatcher/context/restores.h"
 #include "dispatcher/context/stragglers.h"
@@ -17,6 +18,7 @@ struct OpContext {
   Telemetry& telemetry;
   Stragglers& stragglers;
   Restores& restores;
+  Holdings& holdings;
   const DispatcherConfig& config;
   absl::Duration now;  // steady
 

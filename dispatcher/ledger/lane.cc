@@ -52,15 +52,37 @@ SplitPass Lane::At(uint64_t position) const {
 }
 
 std::vector<Piece> Lane::Next(size_t count) const {
-  std::vector<Piece> next(returned_.begin(), returned_.begin() + std::min(count, returned_.size()));
-  uint64_t left = pending() - next.size();
-  for (uint64_t at = cursor_; next.size() < count && left != 0; ++at) {
+  std::vector<Piece> next;
+  if (count == 0) return next;
+  ForEachNext([&](const Piece& piece) {
+    next.push_back(piece);
+    return next.size() < count;
+  });
+  return next;
+}
+
+void Lane::ForEachNext(absl::FunctionRef<bool(const Piece&)> each) const {
+  for (const Piece& piece : returned_) {
+    if (!each(piece)) return;
+  }
+  uint64_t left = pending() - returned_.size();
+  for (uint64_t at = cursor_; left != 0; ++at) {
     const SplitPass item = At(at);
     if (!restored_.empty() && restored_.contains(item)) continue;
-    next.push_back({item});
+    if (!each({item})) return;
     --left;
   }
-  return next;
+}
+
+uint64_t Lane::Seek(SplitPass item) const {
+  const uint64_t most = def_.shared() ? kMostPassedOver : 1;
+  uint64_t passed = 0;
+  for (uint64_t at = cursor_; at < end_ && passed < most; ++at) {
+    const SplitPass next = At(at);
+    if (next == item) return at;
+    if (restored_.empty() || !restored_.contains(next)) ++passed;
+  }
+  return end_;
 }
 
 uint64_t Lane::Restore(SplitPass item, const v1::Run& run) {
@@ -82,14 +104,24 @@ bool Lane::RetireRestored(SplitPass item, uint64_t need) {
 absl::Status Lane::Take(const Piece& piece) {
   const SplitPass item = piece;
   while (!restored_.empty() && cursor_ < end_ && restored_.erase(At(cursor_)) != 0) ++cursor_;
-  if (!returned_.empty() && returned_.front() == piece) {
-    returned_.pop_front();
-  } else if (returned_.empty() && cursor_ < end_ && piece.whole() && At(cursor_) == item) {
-    ++cursor_;
-    ledgers_.try_emplace(item);
-  } else {
+  const auto returned = def_.shared() || returned_.empty() || returned_.front() == piece
+                            ? std::ranges::find(returned_, piece)
+                            : returned_.end();
+  const bool ahead =
+      returned == returned_.end() && piece.whole() && (def_.shared() || returned_.empty());
+  const uint64_t at = ahead ? Seek(item) : end_;
+  if (returned == returned_.end() && at == end_) {
     return FailedPrecondition("split {} pass {} is not the lane's next", item.split, item.pass);
   }
+  if (returned != returned_.end()) {
+    returned_.erase(returned);
+  } else {
+    for (; cursor_ < at; ++cursor_) {
+      if (restored_.erase(At(cursor_)) == 0) returned_.push_back({At(cursor_)});
+    }
+    ++cursor_;
+  }
+  ledgers_.try_emplace(item);
   ++leased_;
   return absl::OkStatus();
 }

@@ -51,10 +51,16 @@ class Lane {
 
   const v1::LaneDef& def() const { return def_; }
 
+  // Of a shared lane, so many may be passed over to lease a later one.
+  static constexpr uint64_t kMostPassedOver = 1 << 14;
+
   // The next `count` to lease, in order; fewer when there are no more.
   std::vector<Piece> Next(size_t count) const;
+  // Calls `each` with the next to lease, in order, until it answers false.
+  void ForEachNext(absl::FunctionRef<bool(const Piece&)> each) const;
   // Takes one of Next() out: it is leased from now on. FAILED_PRECONDITION when it is not the first
-  // of Next().
+  // of Next(), or where the lane is shared, not of its first kMostPassedOver. What is passed over
+  // keeps its place.
   absl::Status Take(const Piece& piece);
   // Leases that ended undone, in their order of old: they go out first.
   void GiveBack(const std::vector<Piece>& pieces);
@@ -121,6 +127,8 @@ class Lane {
 
  private:
   SplitPass At(uint64_t position) const;
+  // The place of a whole split at or behind the cursor, where it may be taken; end_ if nowhere.
+  uint64_t Seek(SplitPass item) const;
   // One more piece of a split that was cut is open.
   void NotePiece(const Piece& piece) {
     if (!piece.whole()) ++pieces_[piece];
@@ -139,7 +147,7 @@ class Lane {
   bool single_task_;
   uint64_t cursor_ = 0;  // position of the first (split, pass) never leased
   uint64_t end_ = 0;
-  std::deque<Piece> returned_;
+  std::deque<Piece> returned_;  // came back, or passed over; what has no ledger was never leased
   absl::flat_hash_set<SplitPass> restored_;  // beyond the cursor, and done
   uint64_t leased_ = 0;                      // pieces
   uint64_t retired_ = 0;                     // (split, pass)es

@@ -38,6 +38,49 @@ TEST(LaneTest, WhatComesBackGoesOutFirst) {
   EXPECT_EQ(lane.leased(), 1u);
 }
 
+TEST(LaneTest, OfASharedLaneLaterSplitsCanBeTakenAndThoseBeforeKeepTheirPlace) {
+  v1::LaneDef def;
+  def.set_shared(true);
+  Lane lane(def, nullptr, 3, 2, false);
+  ASSERT_TRUE(lane.Take({2, 0}).ok());
+  EXPECT_EQ(lane.pending(), 5u);
+  EXPECT_THAT(lane.Next(3), ElementsAre(SplitPass{0, 0}, SplitPass{1, 0}, SplitPass{0, 1}));
+  EXPECT_FALSE(lane.Take({2, 0}).ok()) << "it is leased";
+  ASSERT_TRUE(lane.Take({1, 1}).ok());
+  ASSERT_TRUE(lane.Take({1, 0}).ok());
+  lane.GiveBack({{2, 0}});
+  EXPECT_THAT(lane.Next(9),
+              ElementsAre(SplitPass{2, 0}, SplitPass{0, 0}, SplitPass{0, 1}, SplitPass{2, 1}));
+  EXPECT_TRUE(lane.Retire({1, 0}));
+  EXPECT_TRUE(lane.Retire({1, 1}));
+  for (const Piece& piece : lane.Next(9)) {
+    ASSERT_TRUE(lane.Take(piece).ok());
+    EXPECT_TRUE(lane.Retire(piece));
+  }
+  EXPECT_TRUE(lane.Done());
+  EXPECT_EQ(lane.retired(), 6u);
+}
+
+TEST(LaneTest, WhatACheckpointRetiredIsNotPassedOverButGone) {
+  v1::LaneDef def;
+  def.set_shared(true);
+  Lane lane(def, nullptr, 5, 1, false);
+  ASSERT_TRUE(lane.RetireRestored({1, 0}, 0));
+  ASSERT_TRUE(lane.RetireRestored({4, 0}, 0));
+  ASSERT_TRUE(lane.Take({3, 0}).ok());
+  EXPECT_THAT(lane.Next(9), ElementsAre(SplitPass{0, 0}, SplitPass{2, 0}));
+  EXPECT_FALSE(lane.Take({1, 0}).ok());
+  EXPECT_FALSE(lane.Take({4, 0}).ok());
+}
+
+TEST(LaneTest, WhatIsTooFarAheadCannotBeTaken) {
+  v1::LaneDef def;
+  def.set_shared(true);
+  Lane lane(def, nullptr, Lane::kMostPassedOver * 2, 1, false);
+  EXPECT_FALSE(lane.Take({Lane::kMostPassedOver, 0}).ok());
+  EXPECT_TRUE(lane.Take({Lane::kMostPassedOver - 1, 0}).ok());
+}
+
 TEST(LaneTest, AnEndlessRepeatCostsNoMemory) {
   Lane lane = Plain(1000, ~uint64_t{0});
   EXPECT_GT(lane.pending(), uint64_t{1} << 41);

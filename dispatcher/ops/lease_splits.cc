@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dispatcher/ops/cluster.h"
+#include "dispatcher/ops/locality.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
 #include "dispatcher/ops/shed.h"
@@ -83,6 +84,7 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
     return reply;
   }
   context.liveness.Saw(worker->id, context.now);
+  reply.set_tell_cached(!TakeHoldings(context, *job, *task, request));
   if (request.request_number() > task->last_request && worker->state == WorkerState::kReady) {
     const Epoch& epoch = *job->epoch;
     const Lane& lane = epoch.lanes()[task->lane];
@@ -90,8 +92,13 @@ absl::StatusOr<v1::LeaseSplitsReply> LeaseSplits(OpContext& context,
         std::min<size_t>({std::max(1u, request.want()),
                           static_cast<size_t>(context.config.limits.max_leases_per_request),
                           FairShare(epoch, lane)});
-    const std::vector<Piece> items =
-        LeavesToIdle(context, *job, *task) ? std::vector<Piece>() : lane.Next(want);
+    const Choice choice =
+        LeavesToIdle(context, *job, *task) ? Choice() : ChoosePieces(context, *job, *task, want);
+    if (choice.left_to_others) {
+      reply.set_wait(true);
+      return reply;
+    }
+    const std::vector<Piece>& items = choice.pieces;
     if (items.empty() && (lane.has_pending() || ShouldWait(context, *job, *task))) {
       reply.set_wait(true);
       return reply;

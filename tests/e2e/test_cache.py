@@ -50,12 +50,12 @@ def lines(tmp_path_factory):
 class Caching(Cluster):
     """A cluster whose workers have caches, and metrics."""
 
-    def __init__(self, directory, workers=1, memory="0", disk=None, disk_bytes="64MiB", env=None):
+    def __init__(self, directory, workers=1, memory="0", disk=None, disk_bytes="64MiB", env=None, dispatcher_args=()):
         args = ["--cache.memory-bytes", memory]
         if disk:
             args += ["--cache.disk.path", str(disk), "--cache.disk.bytes", disk_bytes]
         self.ports = []
-        super().__init__(directory, workers=0, dispatcher_args=FAST, worker_args=tuple(args))
+        super().__init__(directory, workers=0, dispatcher_args=(*FAST, *dispatcher_args), worker_args=tuple(args))
         try:
             for _ in range(workers):
                 self.add_caching_worker(env)
@@ -118,6 +118,38 @@ def test_the_second_epoch_comes_from_the_cache(lines, tmp_path, tiers):
             assert cluster.metric("headrace_cache_splits", tier="memory") > 0
             assert cluster.metric("headrace_cache_splits", tier="disk") > 0
         assert cluster.metric("headrace_cache_bytes") <= cluster.metric("headrace_cache_limit_bytes")
+
+
+def test_two_workers_caches_add_up(tmp_path):
+    files, workers = 32, (0, 1)
+    lines = write_lines(tmp_path / "data", "both", files=files)
+    # It takes time to make what is kept, and none to read it: so both have about a half when the first epoch is over.
+    steps = [{"sleep": {"seconds": 0.001}}, *STEPS]
+
+    def reads(cluster):
+        return sum(cluster.metric("headrace_step_elements_total", worker, step="0:read") for worker in workers)
+
+    with Caching(tmp_path, workers=1, memory="64MiB") as cluster:
+        train(cluster, lines, tmp_path, "whole", steps=steps)
+        cluster.await_metric(files, "headrace_cache_splits")
+        whole = int(cluster.metric("headrace_cache_bytes"))
+    # A worker that others wait for would give up splits that it has, and they have not.
+    with Caching(tmp_path, workers=2, memory=str(whole * 7 // 10), dispatcher_args=("--shed-after", "0s")) as cluster:
+        first = {}
+
+        def look():
+            processes.wait_for(lambda: any(j["epoch"] >= 1 for j in cluster.jobs()), 60, "the second epoch")
+            first["reads"] = reads(cluster)
+
+        for epoch in train(cluster, lines, tmp_path, "both", steps=steps, epochs=4, during=look):
+            assert_each_once(epoch, lines)
+        kept = [cluster.metric("headrace_cache_splits", worker) for worker in workers]
+        assert max(kept) < files, "no worker has them all"
+        assert sum(kept) >= files - 3, "some may go again and again to the worker that is full"
+        processes.wait_for(lambda: sum(cluster.metric("headrace_cache_hits_total", worker) for worker in workers) +
+                           sum(cluster.metric("headrace_cache_misses_total", worker) for worker in workers) >= 4 * files, 10, "all splits")
+        # What did not fit where it was made in the first epoch is made once more. By chance, half of the later three would be.
+        assert reads(cluster) <= 1.3 * files * LINES, f"{reads(cluster)} reads, {first['reads']} of them until the second epoch; kept {kept}"
 
 
 def test_other_jobs_share_what_stands_in_front_and_each_split_is_kept_once(lines, tmp_path):

@@ -30,7 +30,9 @@ auto Calls::Run(Node& node, Op&& op, uint64_t silent_worker, uint64_t silent_cli
   dispatch::Telemetry telemetry;
   dispatch::Restores restores;
   dispatch::Stragglers stragglers;  // nobody is slow: cuts are for tests/sim
-  dispatch::OpContext context{changes, liveness, telemetry, stragglers, restores, config_, kNow};
+  dispatch::Holdings holdings;
+  dispatch::OpContext context{changes,  liveness, telemetry, stragglers,
+                              restores, holdings, config_,   kNow};
   auto answer = op(context);
   if (!changes.status().ok() && node.fault.empty()) {
     node.fault = "REFUSED " + OneLine(changes.status());

@@ -102,6 +102,7 @@ void ClientModel::Open() {
   request.mutable_options()->set_visitation(world_.history.confirmations_not_awaited
                                                 ? v1::VISITATION_AT_LEAST_ONCE
                                                 : world_.history.visitation);
+  if (world_.history.caches > 0) request.mutable_options()->set_cache(v1::CACHING_AUTO);
   request.mutable_options()->set_static_slots(static_cast<uint32_t>(world_.history.slots));
   request.mutable_options()->set_on_client_loss(world_.history.wait ? v1::ON_CLIENT_LOSS_WAIT
                                                                     : v1::ON_CLIENT_LOSS_REASSIGN);

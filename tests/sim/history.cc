@@ -13,13 +13,13 @@ std::string History::Describe() const {
       "clients {} batch {} shuffle {} take {} skip {} filter {} fail {} parts {} drop {} slow "
       "trainer {} | calls lost {} doubled {} slow {} | worker crashes {} pauses {} cuts {} breaks "
       "{} errors {} drains {} | client leaves {} crashes {} pauses {} cuts {} wait {} | dispatcher "
-      "crashes {} restores {} snapshots {} | ordered {} lanes {} window {} cuts {}",
+      "crashes {} restores {} snapshots {} | ordered {} lanes {} window {} cuts {} caches {}",
       seed, v1::Sharding_Name(sharding), v1::Visitation_Name(visitation), slots, splits,
       splits_per_file, max_records, passes, epochs, workers, clients, batch, shuffle, take, skip,
       filter, fail, parts, drop_remainder, slow_trainer, lose_call, double_call, slow_call,
       worker_crashes, worker_pauses, worker_cuts, stream_breaks, task_errors, drains, client_leaves,
       client_crashes, client_pauses, client_cuts, wait, dispatcher_crashes, restores, snapshots,
-      ordered, lanes, window, cuts);
+      ordered, lanes, window, cuts, caches);
 }
 
 History DrawHistory(uint64_t seed, Faults faults) {
@@ -57,6 +57,8 @@ History DrawHistory(uint64_t seed, Faults faults) {
     Random cuts(Mix(seed, 7));
     if (cuts.Chance(0.5)) history.cuts = cuts.Chance(0.5) ? 0.02 : 0.2;
   }
+  Random caches(Mix(seed, 8));
+  if (caches.Chance(0.5)) history.caches = caches.Chance(0.5) ? 0.2 : 0.6;
   if (faults == Faults::kNone) return history;
   history.lose_call = random.Chance(0.5) ? 0.05 : 0;
   history.double_call = random.Chance(0.5) ? 0.1 : 0;

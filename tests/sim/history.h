@@ -29,7 +29,8 @@ struct History {
   bool fail = false;     // some records fail and are skipped
   bool parts = false;    // some records are cut into several elements
   bool drop_remainder = false;
-  double cuts = 0;  // chance, per look at its work, that a worker gives something up unasked
+  double caches = 0;  // chance that a task tells of a split that its worker has it cached
+  double cuts = 0;    // chance, per look at its work, that a worker gives something up unasked
   bool slow_trainer = false;  // frames wait in the client
   bool ordered = false;       // ordering deterministic
   uint32_t lanes = 0;

@@ -148,8 +148,9 @@ void WorkerModel::Pull(Task& task) {
   const uint32_t wanted = task.satisfied || task.readings.size() >= 2
                               ? 0
                               : static_cast<uint32_t>(world_.random.Between(1, 2));
-  const auto request = task.puller.Next(wanted, scheduler_.now());
+  auto request = task.puller.Next(wanted, scheduler_.now());
   if (!request.has_value()) return;
+  if (request->tells_cached() && world_.history.caches > 0) TellCached(*request);
   const uint64_t id = task.def.task();
   const uint64_t number = request->request_number();
   world_.network.Call<v1::LeaseSplitsRequest, v1::LeaseSplitsReply>(
@@ -182,6 +183,16 @@ void WorkerModel::Pull(Task& task) {
               }
             }
           }));
+}
+
+void WorkerModel::TellCached(v1::LeaseSplitsRequest& request) {
+  // As good as right: what is told and wrong may cost time alone.
+  uint64_t last = 0;
+  for (uint64_t split = 0; split < world_.history.splits; ++split) {
+    if (!world_.random.Chance(world_.history.caches)) continue;
+    request.add_cached_splits(static_cast<uint32_t>(split - last));
+    last = split;
+  }
 }
 
 v1::SplitReport WorkerModel::ReportOn(const Task& task, const v1::Lease& lease) const {

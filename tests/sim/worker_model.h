@@ -77,6 +77,7 @@ class WorkerModel final : public Process {
   void Forget(uint64_t task);
   void Work();
   void Pull(Task& task);
+  void TellCached(v1::LeaseSplitsRequest& request);
   void Read(Task& task);
   // Gives up some of what it has not read, if it has any.
   void Shed(Task& task);
