@@ -206,6 +206,48 @@ double Mixing(const std::vector<uint8_t>& cached, size_t batch) {
   return (squares - all * all / batches) / (batches - 1) / (n * share * (1 - share));
 }
 
+TEST_F(LocalityTest, TasksKeepRowsWhereTheJobOrTheOrchestratorSays) {
+  const auto told = [&](TestWorker& worker) {
+    const v1::WorkerBeatReply reply = Beat(worker);
+    return reply.start_size() == 1 && reply.start(0).has_cache()
+               ? std::optional(reply.start(0).cache())
+               : std::nullopt;
+  };
+  options.set_cache(v1::CACHING_AUTO);
+  Begin(4);
+  EXPECT_FALSE(told(a.worker).has_value()) << "as the pipeline says, until somebody knows better";
+  v1::ObserveFleetRequest request;
+  request.set_orchestrator(7);
+  v1::JobCache& cache = *request.add_caches();
+  cache.set_job(client.job);
+  cache.mutable_placement()->set_before_step(1);
+  cache.mutable_placement()->set_tier("disk");
+  request.set_pipelines(true);
+  const auto reply = Twice(&DispatcherService::ObserveFleet, request).value();
+  ASSERT_TRUE(told(a.worker).has_value());
+  EXPECT_EQ(told(a.worker)->before_step(), 1u);
+  EXPECT_EQ(told(a.worker)->tier(), "disk");
+  EXPECT_EQ(reply.jobs(0).cache(), v1::CACHING_AUTO);
+  EXPECT_EQ(reply.jobs(0).pipeline().steps_size(), 1);
+  EXPECT_EQ(reply.jobs(0).placement().tier(), "disk");
+  request.clear_orchestrator();
+  request.clear_caches();
+  ASSERT_TRUE(service->ObserveFleet(request).ok());
+  EXPECT_TRUE(told(a.worker).has_value()) << "whoever only looks takes nothing back";
+  request.set_orchestrator(7);
+  ASSERT_TRUE(service->ObserveFleet(request).ok());
+  EXPECT_FALSE(told(a.worker).has_value());
+}
+
+TEST_F(LocalityTest, AJobWithoutCachesKeepsNothingWhateverItsPipelineSays) {
+  options.set_cache(v1::CACHING_OFF);
+  Begin(4);
+  const v1::WorkerBeatReply reply = Beat(a.worker);
+  ASSERT_THAT(reply.start(), SizeIs(1));
+  EXPECT_TRUE(reply.start(0).cache().none());
+  EXPECT_FALSE(Ask(a).tell_cached());
+}
+
 class MixingTest : public LocalityTest, public testing::WithParamInterface<uint32_t> {};
 
 TEST_P(MixingTest, CachedAndColdSplitsStayMixed) {

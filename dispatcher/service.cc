@@ -216,7 +216,7 @@ absl::StatusOr<v1::ObserveFleetReply> DispatcherService::ObserveFleet(
   HR_ASSIGN_OR_RETURN(
       v1::ObserveFleetReply reply,
       Run([&](dispatch::OpContext& context) -> absl::StatusOr<v1::ObserveFleetReply> {
-        return dispatch::ObserveFleet(context, request.job_name());
+        return dispatch::ObserveFleet(context, request);
       }));
   board_.Fill(request.decisions(), reply);
   return reply;

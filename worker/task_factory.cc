@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/logging/logging.h"
 #include "common/status.h"
 #include "element/schema_proto.h"
 #include "pipeline/formats/dataset/dataset.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/passes/optimize.h"
+#include "pipeline/graph/passes/place_cache.h"
 #include "pipeline/ordering/ordering.h"
 
 namespace headrace {
@@ -32,6 +34,23 @@ void ShareOut(uint64_t lanes, TaskOptions& options) {
 
 }  // namespace
 
+absl::StatusOr<Graph> TaskFactory::GraphOf(const v1::TaskDef& def, const v1::PipelineDef& pipeline,
+                                           const Schema& source_schema) const {
+  if (def.has_cache() && !def.cache().none()) {
+    CachePlace place{.before_step = def.cache().before_step()};
+    if (!def.cache().tier().empty()) place.tier = def.cache().tier();
+    absl::StatusOr<Graph> graph =
+        BuildWithCacheAt(place, pipeline, source_schema, deps_.catalog->ops, deps_.catalog->passes,
+                         def.dataset_version());
+    if (graph.ok()) return graph;
+    // Where rows are kept is advice.
+    LogWarning("task {} of job {}: rows are kept as the pipeline says, not in front of step {}: {}",
+               def.task(), def.job(), place.before_step + 1, OneLine(graph.status()));
+  }
+  return BuildOptimized(pipeline, source_schema, deps_.catalog->ops, deps_.catalog->passes,
+                        def.dataset_version());
+}
+
 absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
                                                     TaskCallbacks callbacks) const {
   const uint64_t lanes = std::max(1u, def.ordered().lanes());
@@ -42,8 +61,7 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   TaskDeps deps;
   HR_ASSIGN_OR_RETURN(deps.format, format_spec->make(pipeline.source().params()));
   HR_ASSIGN_OR_RETURN(const Schema source_schema, SchemaFromDef(def.source_schema()));
-  HR_ASSIGN_OR_RETURN(Graph graph, BuildOptimized(pipeline, source_schema, deps_.catalog->ops,
-                                                  deps_.catalog->passes, def.dataset_version()));
+  HR_ASSIGN_OR_RETURN(Graph graph, GraphOf(def, pipeline, source_schema));
   Made made;
   made.batched = graph.batched();
   deps.graph = std::make_shared<const Graph>(std::move(graph));
@@ -53,8 +71,11 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.files = deps_.files;
   deps.functions = deps_.functions;
   deps.memory = memory_;
-  auto cache = TaskCache::Make({*deps_.cache, *deps_.held, *deps_.clock, deps_.files}, *deps.graph,
-                               def.epoch(), def.dataset_version());
+  std::shared_ptr<TaskCache> cache;
+  if (!def.cache().none()) {
+    cache = TaskCache::Make({*deps_.cache, *deps_.held, *deps_.clock, deps_.files}, *deps.graph,
+                            def.epoch(), def.dataset_version());
+  }
   made.cache = cache;
   deps.cache = std::move(cache);
 

@@ -43,6 +43,10 @@ class TaskFactory {
   absl::StatusOr<Made> Make(const v1::TaskDef& def, TaskCallbacks callbacks) const;
 
  private:
+  // Of `pipeline`, the def's in the form that runs here; rows are kept where the def says.
+  absl::StatusOr<Graph> GraphOf(const v1::TaskDef& def, const v1::PipelineDef& pipeline,
+                                const Schema& source_schema) const;
+
   const WorkerConfig config_;
   const Deps deps_;
   std::shared_ptr<FrameMemory> memory_;

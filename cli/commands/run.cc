@@ -38,6 +38,8 @@ const std::map<std::string, v1::Visitation> kVisitations = {
     {"at_most_once", v1::VISITATION_AT_MOST_ONCE}};
 const std::map<std::string, v1::OnClientLoss> kClientLosses = {
     {"wait", v1::ON_CLIENT_LOSS_WAIT}, {"reassign", v1::ON_CLIENT_LOSS_REASSIGN}};
+const std::map<std::string, v1::Caching> kCachings = {
+    {"pipeline", v1::CACHING_PIPELINE}, {"auto", v1::CACHING_AUTO}, {"off", v1::CACHING_OFF}};
 const std::map<std::string, v1::Uneven> kUnevens = {{"free", v1::UNEVEN_FREE},
                                                     {"drop", v1::UNEVEN_DROP},
                                                     {"pad", v1::UNEVEN_PAD},
@@ -128,6 +130,11 @@ class RunCommand final : public Command {
            "--most-workers", [&job](uint32_t workers) { job.set_most_workers(workers); },
            "its quota: no more workers work for it at a time; left out: none")
         ->type_name("N");
+    AddChoice<v1::Caching>(
+        app, "--cache", kCachings, [&job](v1::Caching v) { job.set_cache(v); },
+        "workers keep rows where the pipeline's `cache` step stands, where the orchestrator finds "
+        "it "
+        "cheapest, or nowhere; left out: pipeline");
     app.add_option("--rank", options_.rank, "which rank of the job this is");
     app.add_option("--world-size", world_size_, "how many ranks there are");
     app.add_option("--prefetch-bytes", options_.prefetch_bytes, "frames held and under way")
@@ -164,6 +171,7 @@ class RunCommand final : public Command {
     HR_ASSIGN_OR_RETURN(client_, Client::Connect(cluster_, client_options_));
     options_.job_options.set_sharding(sharding_);
     options_.job_options.set_world_size(world_size_);
+    options_.job_options.set_epochs(static_cast<uint32_t>(epochs_));
     if (ordering_ == "deterministic") {
       options_.job_options.set_ordering(v1::ORDERING_DETERMINISTIC);
     }

@@ -39,11 +39,39 @@ void FillTasks(const OpContext& context, const Epoch& epoch, v1::FleetJob& out) 
       sum.set_rows_out(step.rows_out());
       sum.set_bytes_in(step.bytes_in());
       sum.set_bytes_out(step.bytes_out());
+      sum.set_blocks(step.blocks());
+      sum.set_cpu_square(step.cpu_square());
+      sum.set_wall_seconds(step.wall_seconds());
     }
   }
 }
 
-void FillJob(OpContext& context, const Job& job, v1::FleetJob& out) {
+// All that it knows, each time: what it leaves out is taken back.
+void TakePlacements(OpContext& context, const v1::ObserveFleetRequest& request) {
+  context.telemetry.placements.clear();
+  for (const v1::JobCache& cache : request.caches()) {
+    const JobId id(cache.job());
+    if (context.state().jobs().Find(id) != nullptr) {
+      context.telemetry.placements[id] = cache.placement();
+    }
+  }
+}
+
+void FillMake(const OpContext& context, const Job& job, v1::FleetJob& out) {
+  *out.mutable_pipeline() = job.pipeline;
+  if (job.dataset != nullptr) {
+    *out.mutable_source_schema() = job.dataset->source_schema;
+    out.set_dataset_version(job.dataset->version);
+  }
+  out.set_cache(job.options.cache());
+  out.set_epochs(job.options.epochs());
+  const auto placement = context.telemetry.placements.find(job.id);
+  if (placement != context.telemetry.placements.end()) *out.mutable_placement() = placement->second;
+  if (!job.epoch.has_value()) return;
+  out.set_records_done(job.epoch->counts().delivered + job.epoch->counts().settled);
+}
+
+void FillJob(OpContext& context, const Job& job, bool make, v1::FleetJob& out) {
   out.set_job(job.id.value);
   out.set_name(job.name);
   out.set_weight(WeightOf(job.options));
@@ -52,6 +80,7 @@ void FillJob(OpContext& context, const Job& job, v1::FleetJob& out) {
   out.set_most_workers(job.options.most_workers());
   out.set_splits(job.dataset == nullptr ? 0 : job.dataset->splits.size());
   FillClients(context, job, out);
+  if (make) FillMake(context, job, out);
   if (!job.epoch.has_value()) return;
   const Epoch& epoch = *job.epoch;
   out.set_epoch(epoch.number());
@@ -78,13 +107,15 @@ void FillWorker(OpContext& context, const Worker& worker, v1::FleetWorker& out) 
 
 }  // namespace
 
-v1::ObserveFleetReply ObserveFleet(OpContext& context, const std::string& job_name) {
+v1::ObserveFleetReply ObserveFleet(OpContext& context, const v1::ObserveFleetRequest& request) {
+  const std::string& job_name = request.job_name();
+  if (request.orchestrator() != 0) TakePlacements(context, request);
   v1::ObserveFleetReply reply;
   reply.set_cluster(context.state().cluster());
   reply.set_at_seconds(absl::ToDoubleSeconds(context.now));
   for (const auto& [id, job] : context.state().jobs().all()) {
     if (job.ended || (!job_name.empty() && job_name != job.name)) continue;
-    FillJob(context, job, *reply.add_jobs());
+    FillJob(context, job, request.pipelines(), *reply.add_jobs());
   }
   for (const auto& [id, worker] : context.state().workers().all()) {
     if (worker.state == WorkerState::kLost) reply.set_workers_lost(reply.workers_lost() + 1);

@@ -2,14 +2,12 @@
 // FleetBoard. Called under the service's mutex, as every op.
 #pragma once
 
-#include <string>
-
 #include "dispatcher/context/op_context.h"
 #include "headrace/v1/fleet.pb.h"
 
 namespace headrace::dispatch {
 
-// `job_name`: empty for all.
-v1::ObserveFleetReply ObserveFleet(OpContext& context, const std::string& job_name);
+// Of the jobs that the request asks for. Keeps where an orchestrator would have rows kept.
+v1::ObserveFleetReply ObserveFleet(OpContext& context, const v1::ObserveFleetRequest& request);
 
 }  // namespace headrace::dispatch

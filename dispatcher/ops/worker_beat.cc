@@ -32,7 +32,15 @@ std::set<JobId> TakeReports(OpContext& context, const v1::WorkerBeatRequest& req
   return jobs;
 }
 
-void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef& def) {
+// Where the task keeps rows, if it is not where the pipeline says.
+void FillCache(const OpContext& context, const Job& job, v1::TaskDef& def) {
+  if (job.options.cache() == v1::CACHING_OFF) def.mutable_cache()->set_none(true);
+  if (job.options.cache() != v1::CACHING_AUTO) return;
+  const auto placement = context.telemetry.placements.find(job.id);
+  if (placement != context.telemetry.placements.end()) *def.mutable_cache() = placement->second;
+}
+
+void FillTask(const OpContext& context, const Job& job, const Task& task, v1::TaskDef& def) {
   const v1::LaneDef& lane = job.epoch->lanes()[task.lane].def();
   def.set_task(task.id.value);
   def.set_job(job.id.value);
@@ -45,7 +53,8 @@ void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef&
   // With a hint the pipeline itself drops other slots' records, where it says so.
   def.set_shard_by_record(lane.by_record() && job.options.sharding() != v1::SHARDING_STATIC_HINT);
   def.set_weight(EffectiveWeight(job.options));
-  def.set_cluster(state.cluster());
+  def.set_cluster(context.state().cluster());
+  FillCache(context, job, def);
   if (lane.has_ordered()) {
     v1::OrderedTask& ordered = *def.mutable_ordered();
     ordered.set_lane(lane.ordered().lane());
@@ -58,18 +67,18 @@ void FillTask(const State& state, const Job& job, const Task& task, v1::TaskDef&
 }
 
 // start, stop and wake; true when the worker's tasks hold no open lease.
-bool FillTasks(const State& state, WorkerId worker, const v1::WorkerBeatRequest& request,
+bool FillTasks(const OpContext& context, WorkerId worker, const v1::WorkerBeatRequest& request,
                v1::WorkerBeatReply& reply) {
   absl::flat_hash_set<uint64_t> running(request.running_tasks().begin(),
                                         request.running_tasks().end());
   bool empty = true;
-  for (const auto& [id, job] : state.jobs().all()) {
+  for (const auto& [id, job] : context.state().jobs().all()) {
     if (!job.epoch.has_value()) continue;
     for (const TaskId task_id : job.epoch->ActiveTasksOf(worker)) {
       const Task& task = *job.epoch->FindTask(task_id);
       if (!task.leases.empty()) empty = false;
       if (running.erase(task_id.value) == 0) {
-        FillTask(state, job, task, *reply.add_start());
+        FillTask(context, job, task, *reply.add_start());
       } else if (task.exhausted && job.epoch->lanes()[task.lane].has_pending()) {
         reply.add_wake(task_id.value);
       }
@@ -150,7 +159,7 @@ absl::StatusOr<v1::WorkerBeatReply> WorkerBeat(OpContext& context,
   if (worker->state == WorkerState::kDraining) CloseDrained(context, id);
   reply.set_beat_milliseconds(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(WorkerBeatPeriod(context, id))));
-  const bool empty = FillTasks(context.state(), id, request, reply);
+  const bool empty = FillTasks(context, id, request, reply);
   if (worker->state == WorkerState::kDraining && empty) {
     reply.set_drained(true);
     RemoveWorker(context, id, /*lost=*/false, "left");

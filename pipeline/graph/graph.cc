@@ -18,6 +18,15 @@ const v1::Value* Find(const v1::ValueMap& params, std::string_view name) {
 }
 
 constexpr std::string_view kCache = "cache";
+// Where rows are kept instead of where the pipeline says (passes/place_cache.h), and the step that
+// then does not count. Pipelines as written have neither.
+constexpr std::string_view kPlacedCache = "_placed_cache";
+constexpr std::string_view kPassedCache = "_passed_cache";
+
+// It changes nothing of what passes.
+bool IsCache(std::string_view op) {
+  return op == kCache || op == kPlacedCache || op == kPassedCache;
+}
 
 int64_t IntegerOf(const v1::ValueMap& params, std::string_view name) {
   const v1::Value* value = Find(params, name);
@@ -105,11 +114,12 @@ absl::Status CheckWritten(const v1::PipelineDef& def, const OpRegistry& ops) {
   return absl::OkStatus();
 }
 
-// How many `cache` steps stand in front of a written position.
+// How many `cache` steps stand, as written, in front of a written position.
 size_t CachesBefore(const Plan& plan, size_t written_index) {
   return static_cast<size_t>(
       std::count_if(plan.steps.begin(), plan.steps.end(), [&](const PlannedStep& planned) {
-        return planned.step.op() == kCache && planned.written_index < written_index;
+        const std::string& op = planned.step.op();
+        return (op == kCache || op == kPassedCache) && planned.written_index < written_index;
       }));
 }
 
@@ -183,7 +193,7 @@ absl::Status Graph::AddNodes(const Plan& plan, const OpRegistry& ops) {
     const bool has_own = own_seed != nullptr && own_seed->kind_case() == v1::Value::kInteger;
     node.seed = has_own ? static_cast<uint64_t>(own_seed->integer()) : seed_;
     node.draw_index = node.written_index - CachesBefore(plan, node.written_index);
-    if (node.op == kCache) {
+    if (IsCache(node.op)) {
       node.fingerprint = *before;
     } else {
       node.fingerprint = NodeFingerprint(*before, node, (*spec)->version);
@@ -220,7 +230,7 @@ absl::Status Graph::Note(const Node& node) {
     cuts_ = true;
   }
   if (node.op == "shard") has_shard_hint_ = true;
-  if (node.op == kCache) HR_RETURN_IF_ERROR(NoteCache(node));
+  if (node.op == kCache || node.op == kPlacedCache) HR_RETURN_IF_ERROR(NoteCache(node));
   needs_single_task_ = needs_single_task_ || node.traits.global_order;
   batched_ = batched_ || node.traits.emits_batches;
   return absl::OkStatus();

@@ -17,6 +17,12 @@ struct CacheParams {
   std::string key;
 };
 
+struct PlacedParams {
+  std::string tier = "auto";
+  std::string key;
+};
+struct PassedParams {};
+
 class Cache final : public StatelessOp {
  public:
   absl::StatusOr<Schema> Bind(const Schema& input) override { return input; }
@@ -50,6 +56,20 @@ void Register_cache(OpRegistry& registry) {
   registry.Add<CacheParams>(
       "cache", "Rows that get here are kept by the workers, so that later epochs begin here.",
       std::move(params), [](CacheParams p) { return Make(p); });
+
+  // What becomes of it where rows are kept elsewhere: the one place, and the other.
+  ParamSet<PlacedParams> placed;
+  placed.Optional("tier", &PlacedParams::tier, "of cache")
+      .Optional("key", &PlacedParams::key, "of cache");
+  registry
+      .Add<PlacedParams>(
+          "_placed_cache", "A cache where the pipeline has none.", std::move(placed),
+          [](PlacedParams p) { return Make({.tier = p.tier, .variants = 0, .key = p.key}); })
+      .internal = true;
+  registry
+      .Add<PassedParams>("_passed_cache", "A cache that keeps nothing.", ParamSet<PassedParams>(),
+                         [](PassedParams) { return Make(CacheParams()); })
+      .internal = true;
 }
 
 }  // namespace headrace

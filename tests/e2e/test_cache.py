@@ -274,6 +274,18 @@ def test_a_file_that_changes_between_the_epochs_of_a_job_is_an_error_with_a_cach
             train(cluster, old, tmp_path, "job", epochs=2, sleep=0.03, during=change)
 
 
+def test_a_job_without_caches_keeps_nothing_and_gets_the_same(lines, tmp_path):
+    with Caching(tmp_path, memory="64MiB") as cluster:
+        for epoch in train(cluster, lines, tmp_path, "off", epochs=2, cache="off"):
+            assert_each_once(epoch, lines)
+        assert cluster.metric("headrace_cache_fills_total") == 0
+        assert cluster.metric("headrace_cache_misses_total") == 0
+        # Nobody has decided anything: as the pipeline says.
+        for epoch in train(cluster, lines, tmp_path, "auto", epochs=2, cache="auto"):
+            assert_each_once(epoch, lines)
+        cluster.await_metric(FILES, "headrace_cache_hits_total")
+
+
 def test_the_deterministic_order_is_the_same_with_and_without_caches(lines, tmp_path):
     script = os.path.join(os.path.dirname(__file__), "ordered_trainer.py")
 

@@ -35,12 +35,13 @@ def main():
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--sharding", default="dynamic")
     parser.add_argument("--sleep", type=float, default=0, help="seconds that each batch takes the trainer")
+    parser.add_argument("--cache", default="pipeline")
     args = parser.parse_args()
 
     epochs = []
     with hr.connect(args.address) as cluster:
         loader = cluster.stream(hr.from_yaml(args.pipeline), job=args.job, sharding=args.sharding, rank=args.rank,
-                                world_size=args.world)
+                                world_size=args.world, cache=args.cache)
         for epoch in range(args.epochs):
             seen = []
             epochs.append(seen)

@@ -75,7 +75,7 @@ class Cluster:
                world_size: int | None = None, prefetch_bytes: int = 256 << 20, visitation: str = "exactly_once",
                on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0,
                ordered_window_bytes: int = 0, weight: float = 1.0, priority: int = 0, least_workers: float = 0,
-               most_workers: int = 0) -> Loader:
+               most_workers: int = 0, cache: str = "pipeline", epochs: int = 0) -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
@@ -92,6 +92,9 @@ class Cluster:
         Where workers are too few for all jobs (docs/fleet.md): those of a higher priority (-8 to 8) come first, and others share by weight.
         least_workers: kept for the job whatever others claim, as far as it needs it, in workers' worth of work. most_workers: its quota;
         0: none. All ranks say the same.
+        cache: where workers keep rows between epochs: "pipeline" (where its `cache` step stands), "auto" (where the orchestrator finds it
+        cheapest; until it has found something, as "pipeline") or "off" (docs/caching.md). epochs: how many you will read, which tells what
+        a cache is worth; 0: unknown.
 
         Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
@@ -103,7 +106,8 @@ class Cluster:
         options = {"job": job, "sharding": sharding, "rank": rank, "world_size": world_size, "prefetch_bytes": prefetch_bytes,
                    "visitation": visitation, "on_client_loss": on_client_loss or "", "uneven": uneven,
                    "ordering": ordering, "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes,
-                   "weight": weight, "priority": priority, "least_workers": least_workers, "most_workers": most_workers}
+                   "weight": weight, "priority": priority, "least_workers": least_workers, "most_workers": most_workers,
+                   "cache": cache, "epochs": epochs}
         loader = Loader(self, pipeline, options)
         self._loaders.add(loader)
         return loader

@@ -68,14 +68,15 @@ class Loader:
     pipeline: what to read. cluster: the dispatcher's "host:port", or a Cluster. placement: as in to_arrays. job: ranks that name the same
     job share its records. rank, world_size: found out when left out (jax.distributed's processes, then as in Cluster.stream).
     sharding (of the records over workers), prefetch_bytes, visitation, on_client_loss, uneven, ordering, ordered_lanes,
-    ordered_window_bytes, weight, priority, least_workers, most_workers: as in Cluster.stream. connection: keywords of hr.connect where `cluster` is an address.
+    ordered_window_bytes, weight, priority, least_workers, most_workers, cache, epochs: as in Cluster.stream. connection: keywords of hr.connect where `cluster` is an address.
     """
 
     def __init__(self, pipeline: Pipeline, cluster: str | Cluster, *, placement: Any = None, job: str = "", sharding: str = "dynamic",
                  rank: int | None = None, world_size: int | None = None, prefetch_bytes: int = 256 << 20,
                  visitation: str = "exactly_once", on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free",
                  ordered_lanes: int = 0, ordered_window_bytes: int = 0, weight: float = 1.0, priority: int = 0,
-                 least_workers: float = 0, most_workers: int = 0, connection: dict[str, Any] | None = None):
+                 least_workers: float = 0, most_workers: int = 0, cache: str = "pipeline", epochs: int = 0,
+                 connection: dict[str, Any] | None = None):
         rank, world_size = _rank(rank, world_size)
         if world_size > 1 and not job:
             raise ValueError(f"there are {world_size} ranks: name the job that they share (job=...)")
@@ -85,7 +86,7 @@ class Loader:
                                             prefetch_bytes=prefetch_bytes, visitation=visitation, on_client_loss=on_client_loss,
                                             uneven=uneven, ordering=ordering, ordered_lanes=ordered_lanes,
                                             ordered_window_bytes=ordered_window_bytes, weight=weight, priority=priority,
-                                            least_workers=least_workers, most_workers=most_workers)
+                                            least_workers=least_workers, most_workers=most_workers, cache=cache, epochs=epochs)
         self._placement = placement
 
     def set_epoch(self, epoch: int) -> None:

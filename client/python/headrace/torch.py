@@ -74,7 +74,7 @@ class Loader(torch.utils.data.IterableDataset):
     contradict each other. pin_memory: batches in pinned memory; None: where CUDA is. copy: tensors own their memory. Without, they
     borrow what arrived, which may be mapped read-only: a write in place (x.mul_(2), torch.relu_) may then end the process. length: what
     len() says, in batches, when you know it. connection: keywords of hr.connect where `cluster` is an address: {"tls_ca": "ca.pem",
-    "token_file": "token"}. weight, priority, least_workers, most_workers, ordering, ordered_lanes, ordered_window_bytes: as in Cluster.stream; "deterministic" needs num_workers of 0 or 1.
+    "token_file": "token"}. weight, priority, least_workers, most_workers, ordering, ordered_lanes, ordered_window_bytes, cache, epochs: as in Cluster.stream; "deterministic" needs num_workers of 0 or 1.
 
     In a DataLoader use batch_size=None. Each of its workers is a reader of its own, and takes its share: over all workers each record
     of the rank comes exactly once. It connects when it is first iterated over, in the process that does.
@@ -85,6 +85,7 @@ class Loader(torch.utils.data.IterableDataset):
                  length: int | None = None, visitation: str = "exactly_once", on_client_loss: str | None = None,
                  uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0, ordered_window_bytes: int = 0,
                  weight: float = 1.0, priority: int = 0, least_workers: float = 0, most_workers: int = 0,
+                 cache: str = "pipeline", epochs: int = 0,
                  connection: dict[str, Any] | None = None):
         super().__init__()
         self.rank, self.world_size = _ranks.resolve(rank, world_size)
@@ -97,7 +98,8 @@ class Loader(torch.utils.data.IterableDataset):
                          "world_size": self.world_size, "prefetch_bytes": prefetch_bytes, "visitation": visitation,
                          "on_client_loss": on_client_loss, "uneven": uneven, "ordering": ordering,
                          "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes, "weight": weight,
-                         "priority": priority, "least_workers": least_workers, "most_workers": most_workers}
+                         "priority": priority, "least_workers": least_workers, "most_workers": most_workers,
+                         "cache": cache, "epochs": epochs}
         self._copy = copy
         self._pin = pin_memory
         self._length = length

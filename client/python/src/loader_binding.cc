@@ -73,6 +73,13 @@ v1::Uneven ParseUneven(const std::string& name) {
   throw py::value_error("uneven: free, drop, pad or error, not '" + name + "'");
 }
 
+v1::Caching ParseCaching(const std::string& name) {
+  if (name == "pipeline") return v1::CACHING_PIPELINE;
+  if (name == "auto") return v1::CACHING_AUTO;
+  if (name == "off") return v1::CACHING_OFF;
+  throw py::value_error("cache: pipeline, auto or off, not '" + name + "'");
+}
+
 v1::Ordering ParseOrdering(const std::string& name) {
   if (name == "free") return v1::ORDERING_FREE;
   if (name == "deterministic") return v1::ORDERING_DETERMINISTIC;
@@ -285,7 +292,7 @@ class NativeCluster {
       uint32_t world_size, uint64_t prefetch_bytes, const std::string& visitation,
       const std::string& on_client_loss, const std::string& uneven, const std::string& ordering,
       uint32_t ordered_lanes, uint64_t ordered_window_bytes, double weight, int32_t priority,
-      double least_workers, uint32_t most_workers) {
+      double least_workers, uint32_t most_workers, const std::string& cache, uint32_t epochs) {
     RefuseAfterFork(birthplace_);
     if (client_ == nullptr)
       Raise(absl::FailedPreconditionError("the cluster's connection is closed"));
@@ -305,6 +312,8 @@ class NativeCluster {
     options.job_options.set_priority(priority);
     options.job_options.set_least_workers(least_workers);
     options.job_options.set_most_workers(most_workers);
+    options.job_options.set_cache(ParseCaching(cache));
+    options.job_options.set_epochs(epochs);
     return std::make_unique<NativeLoader>(
         ValueOrRaise(RunInterruptibly([client = client_, def = pipeline.def(), options] {
           return client->Stream(def, options);
