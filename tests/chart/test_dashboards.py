@@ -2,7 +2,6 @@
 import json
 import math
 import re
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -26,19 +25,11 @@ steps:
 """
 
 
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
-
-
 class Prometheus:
     """A server with the shipped scrape config, but for how targets are found and how often they are asked."""
 
     def __init__(self, directory, targets):
-        (port,) = free_ports(1)
+        (port,) = processes.free_ports(1)
         self.url = f"http://127.0.0.1:{port}/api/v1/"
         (job,) = yaml.safe_load((tools.CHART / "files/prometheus/scrape.yml").read_text())["scrape_configs"]
         for key in ("kubernetes_sd_configs", "relabel_configs"):
@@ -93,7 +84,7 @@ def filled_in(expression):
 def prometheus(tmp_path_factory):
     directory = tmp_path_factory.mktemp("cluster")
     (directory / "pipeline.yaml").write_text(PIPELINE)
-    ports = free_ports(3)
+    ports = processes.free_ports(3)
     listen = [f"127.0.0.1:{port}" for port in ports]
     with processes.Cluster(directory, workers=0, dispatcher_args=["--metrics-listen", listen[0], "--target-split", "64KiB"]) as cluster:
         for address in listen[1:]:

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -37,6 +38,15 @@ def wait_for(condition, seconds, what):
         if time.monotonic() > end:
             raise TimeoutError(f"waited {seconds * SLOW:.0f} s for {what}") from why
         time.sleep(0.02)
+
+
+def free_ports(count):
+    """Ports of this host that nobody listened on just now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
 
 
 def pause(seconds):

@@ -6,7 +6,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import urllib.error
@@ -15,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from processes import SOURCE, wait_for
+from processes import SOURCE, free_ports, wait_for
 
 APISERVER = SOURCE / "build" / "tools" / "kube-apiserver"
 ETCD = pathlib.Path("/usr/bin/etcd")
@@ -30,14 +29,6 @@ def need(*programs):
 
 def need_control_plane():
     need((ETCD, "apt-get install etcd-server"), (APISERVER, "make kubernetes, or scripts/install-kubernetes.sh (needs Go)"))
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Refused(Exception):
