@@ -16,8 +16,9 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& RealClock() {
-  static const SystemClock clock;
-  return clock;
+  // Never destroyed: threads that a closing left behind read it while the process exits.
+  static const SystemClock* const clock = new SystemClock;
+  return *clock;
 }
 
 }  // namespace headrace
