@@ -18,6 +18,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,9 @@ class Condition {
  public:
   // INVALID_ARGUMENT with the character (from 1) where the text, a type or a name is wrong.
   static absl::StatusOr<Condition> Compile(std::string_view text, const Schema& schema);
+  // The fields that `text` names, each once, in alphabetical order. INVALID_ARGUMENT where the text
+  // itself is wrong.
+  static absl::StatusOr<std::vector<std::string>> FieldsOf(std::string_view text);
   ~Condition();
   Condition(Condition&&) noexcept;
   Condition& operator=(Condition&&) noexcept;

@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -22,6 +24,14 @@ namespace headrace {
 class FileSystem;    // pipeline/sources
 class FunctionPool;  // pipeline/udf
 
+// How a step of one field works on its values, for the optimizer: a step of kValues and one of
+// kPlaces commute, bit for bit.
+enum class FieldWork {
+  kOther,
+  kValues,  // each value becomes another, by its channel at most: normalize
+  kPlaces,  // values go to other places or are left out, none is changed or added: crops, flips
+};
+
 // What the optimizer and the cost model may assume of a step.
 struct OpTraits {
   bool random = false;     // draws numbers: a cache after it would freeze them
@@ -30,6 +40,10 @@ struct OpTraits {
       false;  // counts rows over the whole epoch (take, skip): the epoch then runs on one worker
   bool emits_batches = false;  // a row out stands for many records
   bool cuts_records = false;   // a row out is one of several parts of a record
+  // The fields that it reads or writes, when it changes them in place, adds none, and does the same
+  // whatever the others are. Not set: not said, and nothing moves over it.
+  std::optional<std::vector<std::string>> fields = std::nullopt;
+  FieldWork work = FieldWork::kOther;
 };
 
 // Handed to each call of a step; cheap to copy.

@@ -99,6 +99,12 @@ class Cast final : public StatelessOp {
  public:
   explicit Cast(CastParams params, DType to) : params_(std::move(params)), to_(to) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(at_, input.Require(params_.field));
     from_ = input[at_].dtype;

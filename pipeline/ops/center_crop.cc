@@ -17,6 +17,13 @@ class CenterCrop final : public StatelessOp {
  public:
   CenterCrop(CenterCropParams params, ImageSize size) : params_(std::move(params)), size_(size) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    traits.work = FieldWork::kPlaces;
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(image_, RequireImage(input, params_.field, "center_crop"));
     Schema out = input;

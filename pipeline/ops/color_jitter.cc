@@ -79,6 +79,7 @@ class ColorJitter final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
     return traits;
   }
 

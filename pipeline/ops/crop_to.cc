@@ -25,6 +25,7 @@ class CropTo final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = align_ == Alignment::kRandom;
+    traits.fields = {params_.field};
     return traits;
   }
 

@@ -18,6 +18,12 @@ class DecodeImageStep final : public StatelessOp {
  public:
   explicit DecodeImageStep(DecodeImageParams params) : params_(std::move(params)) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(at_, input.Require(params_.field));
     const Field& field = input[at_];

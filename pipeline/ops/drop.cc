@@ -33,6 +33,12 @@ class Drop final : public StatelessOp {
     return out;
   }
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = params_.fields;
+    return traits;
+  }
+
   absl::Status Run(Block& block, const StepContext&) const override {
     std::vector<std::vector<Cell>> kept;
     kept.reserve(kept_.size());

@@ -16,7 +16,10 @@ struct FilterParams {
 
 class Filter final : public StatelessOp {
  public:
-  explicit Filter(FilterParams params) : params_(std::move(params)) {}
+  explicit Filter(FilterParams params) : params_(std::move(params)) {
+    // A text that is wrong is Bind's to tell.
+    if (auto fields = Condition::FieldsOf(params_.where); fields.ok()) fields_ = *std::move(fields);
+  }
 
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     absl::StatusOr<Condition> condition = Condition::Compile(params_.where, input);
@@ -24,7 +27,12 @@ class Filter final : public StatelessOp {
     condition_.emplace(*std::move(condition));
     return input;
   }
-  OpTraits traits() const override { return {.one_to_one = false}; }
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.one_to_one = false;
+    traits.fields = fields_;
+    return traits;
+  }
 
   absl::Status Run(Block& block, const StepContext&) const override {
     std::vector<uint8_t> holds;
@@ -41,6 +49,7 @@ class Filter final : public StatelessOp {
 
  private:
   FilterParams params_;
+  std::optional<std::vector<std::string>> fields_;
   std::optional<Condition> condition_;
 };
 

@@ -29,6 +29,7 @@ class GaussianBlur final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = params_.probability < 1 || params_.sigma.front() < params_.sigma.back();
+    traits.fields = {params_.field};
     return traits;
   }
 

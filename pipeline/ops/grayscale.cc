@@ -17,6 +17,12 @@ class Grayscale final : public StatelessOp {
  public:
   explicit Grayscale(GrayscaleParams params) : params_(std::move(params)) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(image_, RequireImage(input, params_.field, "grayscale"));
     Schema out = input;

@@ -14,6 +14,13 @@ class Normalize final : public StatelessOp {
  public:
   explicit Normalize(PixelScaling scaling) : scaling_(std::move(scaling)) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {scaling_.field()};
+    if (scaling_.layout() == Layout::kHwc) traits.work = FieldWork::kValues;
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override { return scaling_.Bind(input); }
 
   absl::Status Run(Block& block, const StepContext&) const override {

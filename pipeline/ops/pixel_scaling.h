@@ -33,6 +33,8 @@ class PixelScaling {
   // float32 in the layout asked for.
   absl::StatusOr<Schema> Bind(const Schema& input);
 
+  const std::string& field() const { return params_.field; }
+  Layout layout() const { return layout_; }
   const ImageField& image() const { return image_; }
   // INVALID_ARGUMENT for an image of a shape that cannot be scaled.
   absl::Status Check(const Shape& shape) const;

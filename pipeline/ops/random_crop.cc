@@ -45,6 +45,9 @@ class RandomCrop final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
+    // What is padded is 0 and stays so, whatever the values become.
+    if (params_.pad == 0) traits.work = FieldWork::kPlaces;
     return traits;
   }
 

@@ -42,6 +42,7 @@ class RandomErasing final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
     return traits;
   }
 

@@ -25,6 +25,8 @@ class RandomFlip final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
+    traits.work = FieldWork::kPlaces;
     return traits;
   }
 

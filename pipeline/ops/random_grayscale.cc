@@ -22,6 +22,7 @@ class RandomGrayscale final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
     return traits;
   }
 

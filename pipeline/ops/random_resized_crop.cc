@@ -28,6 +28,7 @@ class RandomResizedCrop final : public StatelessOp {
   OpTraits traits() const override {
     OpTraits traits;
     traits.random = true;
+    traits.fields = {params_.field};
     return traits;
   }
 

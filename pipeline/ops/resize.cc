@@ -20,6 +20,12 @@ class Resize final : public StatelessOp {
   Resize(ResizeParams params, ImageSize size, ResampleMethod method)
       : params_(std::move(params)), size_(size), method_(method) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(image_, RequireImage(input, params_.field, "resize"));
     Schema out = input;

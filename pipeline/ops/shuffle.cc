@@ -120,7 +120,12 @@ class Shuffle final : public StatefulOp {
     schema_ = std::make_shared<const Schema>(input);
     return input;
   }
-  OpTraits traits() const override { return {.random = true}; }
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.random = true;
+    traits.fields.emplace();  // none: order and draws hang on records alone
+    return traits;
+  }
   std::unique_ptr<OpState> NewState(const StepContext& context) const override {
     RandomKey key = context.random;
     if (params_.seed) key.seed = static_cast<uint64_t>(*params_.seed);

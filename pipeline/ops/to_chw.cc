@@ -18,6 +18,12 @@ class ToChw final : public StatelessOp {
  public:
   explicit ToChw(ToChwParams params) : params_(std::move(params)) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(image_, RequireImage(input, params_.field, "to_chw"));
     Schema out = input;

@@ -41,6 +41,12 @@ class Tokenize final : public StatelessOp {
  public:
   explicit Tokenize(TokenizeParams params) : params_(std::move(params)) {}
 
+  OpTraits traits() const override {
+    OpTraits traits;
+    traits.fields = {params_.field};
+    return traits;
+  }
+
   absl::StatusOr<Schema> Bind(const Schema& input) override {
     HR_ASSIGN_OR_RETURN(at_, input.Require(params_.field));
     if (input[at_].dtype != DType::kBytes || input[at_].shape != Shape()) {

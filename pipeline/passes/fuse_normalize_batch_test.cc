@@ -30,7 +30,7 @@ TEST(FuseNormalizeBatchTest, NormalizeGoesIntoTheBatchThroughShuffles) {
 TEST(FuseNormalizeBatchTest, OtherStepsBetweenOrAfterLeaveItAlone) {
   EXPECT_THAT(Planned(PipelineBuilder()
                           .Step("normalize", {{"field", "image"}})
-                          .Step("filter", {{"expression", "label > 3"}})
+                          .Step("filter", {{"where", "shape(image, 0) > 3"}})
                           .Step("batch", {{"size", 8}}))
                   .rewrites,
               IsEmpty());

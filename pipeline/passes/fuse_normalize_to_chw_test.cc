@@ -19,7 +19,7 @@ TEST(FuseNormalizeToChwTest, ToChwBecomesALayoutOfNormalize) {
                                 .Step("shard")
                                 .Step("normalize", {{"field", "image"}, {"layout", "hwc"}})
                                 .Step("to_chw", {{"field", "image"}})
-                                .Step("padded_batch"));
+                                .Step("padded_batch", {{"size", 8}}));
   EXPECT_THAT(Ops(plan), ElementsAre("shard", "normalize", "padded_batch"));
   EXPECT_EQ(TextParam(plan.steps[1].step, "layout"), "chw");
   EXPECT_EQ(plan.steps[1].written_index, 1u);

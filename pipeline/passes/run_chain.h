@@ -14,7 +14,9 @@ namespace headrace::pass_test {
 
 // What the passes make of a pipeline, without running it.
 inline Plan Planned(const PipelineBuilder& builder) {
-  return AllPasses().Apply(builder.Build(), OpRegistry()).value();
+  OpRegistry ops;
+  RegisterAll_ops(ops);
+  return AllPasses().Apply(builder.Build(), ops).value();
 }
 inline std::vector<std::string> Ops(const Plan& plan) {
   std::vector<std::string> out;
@@ -41,9 +43,10 @@ struct BothWays {
   Graph optimized;
 };
 
-// `def` as written and as optimized; the optimizer must have found something when `rewrites` says
-// so.
-inline BothWays BuildBoth(const v1::PipelineDef& def, const Schema& source, size_t rewrites) {
+// `def` as written and as optimized, which must have found `rewrites` things, of which `moves` did
+// not join two steps.
+inline BothWays BuildBoth(const v1::PipelineDef& def, const Schema& source, size_t rewrites,
+                          size_t moves = 0) {
   OpRegistry ops;
   RegisterAll_ops(ops);
   absl::StatusOr<Graph> written = Graph::Build(def, source, ops);
@@ -51,7 +54,7 @@ inline BothWays BuildBoth(const v1::PipelineDef& def, const Schema& source, size
   EXPECT_TRUE(written.ok()) << written.status();
   EXPECT_TRUE(optimized.ok()) << optimized.status();
   EXPECT_EQ(optimized->rewrites().size(), rewrites);
-  EXPECT_EQ(optimized->nodes().size() + rewrites, written->nodes().size());
+  EXPECT_EQ(optimized->nodes().size() + rewrites - moves, written->nodes().size());
   return {*std::move(written), *std::move(optimized)};
 }
 
