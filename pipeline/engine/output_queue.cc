@@ -18,11 +18,13 @@ std::optional<Block> OutputQueue::TryPop() {
   {
     absl::MutexLock lock(&mutex_);
     if (blocks_.empty()) return std::nullopt;
-    const bool was_full = bytes_ >= limits_.max_bytes;
+    const uint64_t before = bytes_;
     out = std::move(blocks_.front());
     blocks_.pop_front();
     bytes_ -= out->bytes();
-    made_room = was_full && bytes_ < limits_.max_bytes;
+    // Full, then half full: a thread that woke for every block that leaves would spend its time on
+    // waking. Blocks so large that one alone is more than half are announced as they go.
+    made_room = before > limits_.max_bytes / 2 && bytes_ <= limits_.max_bytes / 2;
   }
   if (made_room && on_room_) on_room_();
   return out;

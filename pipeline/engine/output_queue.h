@@ -25,9 +25,9 @@ class OutputQueue {
     size_t rows_per_block = 1024;   // of an unbatched stream; a batch is always a block of its own
     uint64_t bytes_per_block = 1 << 20;
   };
-  // `on_ready` runs when something is there to pop where nothing was; `on_room` when a full queue
-  // has room again. Both run without the queue's lock on the thread that caused them, must be quick
-  // and must not destroy the queue.
+  // `on_ready` runs when something is there to pop where nothing was; `on_room` when a queue that
+  // may have been full is no more than half full. Both run without the queue's lock on the thread
+  // that caused them, must be quick and must not destroy the queue.
   OutputQueue(Limits limits, bool batched, std::function<void()> on_ready,
               std::function<void()> on_room);
 

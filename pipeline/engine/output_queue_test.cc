@@ -73,5 +73,19 @@ TEST(OutputQueueTest, SaysWhenAFullQueueHasRoomAgain) {
   EXPECT_GT(queue.peak_bytes(), 0u);
 }
 
+TEST(OutputQueueTest, RoomIsSaidOnceForMany) {
+  const uint64_t each = Numbers(0, 1).bytes();
+  int room = 0;
+  OutputQueue queue({.max_bytes = 8 * each}, true, nullptr, [&] { ++room; });
+  for (int64_t i = 0; queue.has_room(); ++i) queue.Push(Numbers(i, 1));
+  for (int i = 0; i < 3; ++i) queue.TryPop();
+  EXPECT_EQ(room, 0);
+  queue.TryPop();
+  EXPECT_EQ(room, 1);
+  while (queue.TryPop()) {
+  }
+  EXPECT_EQ(room, 1);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -261,7 +261,8 @@ bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
       GrowWindowLocked();
     if (!KeepLocked(*lane, *std::move(item))) return false;
     const bool first = lanes_.front() == lane;
-    item_ready = first && !lane->items.empty();
+    // Whoever takes items goes on until there is none, or no room for what they make.
+    item_ready = first && lane->items.size() == 1;
     want_leases = lane->done && LeasesWantedLocked() > 0;
     again = !lane->done && MayReadLocked(*lane, first) && !deps_.io->busy();
     lane->reading = again;

@@ -14,18 +14,24 @@ namespace {
 
 constexpr int kReadsAtOnce = 16;  // then other streams have their turn
 constexpr size_t kMostDescriptors = 16;
+// Frames are given back several at a time, for each message wakes a thread of the worker.
+constexpr size_t kReturnsAtOnce = 16;
+constexpr uint64_t kReturnBytes = 4 << 20;
+static_assert(kReturnsAtOnce <= kShmMaxReturns);
 
 }  // namespace
 
 // A frame whose memory is the worker's, or lies in pieces.
 struct ReceivingLink::LentFrame {
-  LentFrame(std::shared_ptr<ReceivingLink> l, uint64_t n) : link(std::move(l)), number(n) {}
+  LentFrame(std::shared_ptr<ReceivingLink> l, uint64_t n, uint64_t b)
+      : link(std::move(l)), number(n), bytes(b) {}
   LentFrame(const LentFrame&) = delete;
   LentFrame& operator=(const LentFrame&) = delete;
-  ~LentFrame() { link->Return(number); }
+  ~LentFrame() { link->Return(number, bytes); }
 
   const std::shared_ptr<ReceivingLink> link;
   const uint64_t number;
+  const uint64_t bytes;
   std::vector<std::shared_ptr<const void>> owners;
 };
 
@@ -49,6 +55,7 @@ void ReceivingLink::Grant(uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
   if (over_) return;
   if (state_ == State::kOpen) {
+    PushReturns();
     out_.Push(GrantMessage(bytes));
     Flush();
   } else {
@@ -63,14 +70,36 @@ void ReceivingLink::Close() {
   receiving_.poller.Wake();
 }
 
-void ReceivingLink::Return(uint64_t number) {
+void ReceivingLink::Return(uint64_t number, uint64_t bytes) {
   if (::getpid() != pid_) return;
   absl::MutexLock lock(&mutex_);
   --lent_;
   if (detached_ && lent_ == 0) socket_.Close();  // by which the worker has it back
   if (!socket_.valid()) return;
-  out_.Push(ReturnMessage(std::span(&number, 1)));
+  returned_.push_back(number);
+  returned_bytes_ += bytes;
+  // Whoever holds nothing more, or whom nobody will remind, does not wait for others.
+  const bool now = lent_ == 0 || detached_ || over_ || returned_.size() >= kReturnsAtOnce ||
+                   returned_bytes_ >= kReturnBytes;
+  if (!now) return;
+  PushReturns();
   Flush();
+}
+
+bool ReceivingLink::SendReturns(bool due) {
+  absl::MutexLock lock(&mutex_);
+  if (due && !returned_.empty()) {
+    PushReturns();
+    Flush();
+  }
+  return lent_ > 0 || !returned_.empty();
+}
+
+void ReceivingLink::PushReturns() {
+  if (returned_.empty()) return;
+  if (socket_.valid()) out_.Push(ReturnMessage(returned_));
+  returned_.clear();
+  returned_bytes_ = 0;
 }
 
 void ReceivingLink::BreakOff(absl::Status status) {
@@ -85,6 +114,7 @@ void ReceivingLink::BreakOff(absl::Status status) {
     status_ = Unreached(std::move(status_));
     return;
   }
+  PushReturns();
   out_.Push(CloseMessage(received_));
   Flush();
 }
@@ -271,7 +301,7 @@ absl::Status ReceivingLink::DeliverFrame() {
   }
   std::shared_ptr<const void> keep = inline_;
   if (lent) {
-    auto frame = std::make_shared<LentFrame>(shared_from_this(), frame_.number);
+    auto frame = std::make_shared<LentFrame>(shared_from_this(), frame_.number, frame_.size);
     frame->owners = std::move(owners);
     keep = std::move(frame);
   }
@@ -293,6 +323,7 @@ absl::Status ReceivingLink::TakeEnd(Body body) {
   }
   over_ = true;
   status_ = Annotate(status, "worker " + address_);
+  PushReturns();
   out_.Push(ByeMessage());
   Flush();
   return absl::OkStatus();
@@ -329,6 +360,8 @@ void ReceivingLink::Abandon() {
 
 void ReceivingLink::Detach() {
   if (detached_) return;
+  PushReturns();
+  Flush();
   detached_ = true;
   if (!socket_.valid()) return;
   receiving_.poller.Forget(socket_.get());

@@ -44,8 +44,9 @@ class ReceivingLink final : public std::enable_shared_from_this<ReceivingLink> {
   // --- Any thread.
   void Grant(uint64_t bytes);
   void Close();
-  // Frame `number` is not read any more.
-  void Return(uint64_t number);
+  // Frame `number`, of `bytes`, is not read any more. The worker is told when some have come
+  // together, with the next grant, or by SendReturns.
+  void Return(uint64_t number, uint64_t bytes);
 
   // --- The connector's thread.
   // Connects when that is still to be done, gives up when it has taken too long.
@@ -54,6 +55,8 @@ class ReceivingLink final : public std::enable_shared_from_this<ReceivingLink> {
   bool connecting();
   void Read();
   void Write();
+  // Gives back what waits for that, when it is `due`. True: something waits, or may come to.
+  bool SendReturns(bool due);
   // Tells the receiver the end when there is one. True: it has been told, and the last words are
   // out; the socket is not watched any more.
   bool Settle();
@@ -75,6 +78,7 @@ class ReceivingLink final : public std::enable_shared_from_this<ReceivingLink> {
   absl::Status Resolve(std::vector<FrameSlice>& pieces,
                        std::vector<std::shared_ptr<const void>>& owners) const;
   void BreakOff(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PushReturns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Detach() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -99,12 +103,14 @@ class ReceivingLink final : public std::enable_shared_from_this<ReceivingLink> {
   FileDescriptor socket_;  // the thread's own until detached_
   SendQueue out_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_) = State::kConnecting;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);    // what the receiver will be told
-  uint64_t credit_ ABSL_GUARDED_BY(mutex_);        // before it is open
-  uint64_t received_ ABSL_GUARDED_BY(mutex_) = 0;  // frames
-  size_t lent_ ABSL_GUARDED_BY(mutex_) = 0;        // frames whose memory is read here
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;      // status_ is final
-  bool blocked_ ABSL_GUARDED_BY(mutex_) = false;   // the socket is full
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);             // what the receiver will be told
+  uint64_t credit_ ABSL_GUARDED_BY(mutex_);                 // before it is open
+  uint64_t received_ ABSL_GUARDED_BY(mutex_) = 0;           // frames
+  size_t lent_ ABSL_GUARDED_BY(mutex_) = 0;                 // frames whose memory is read here
+  std::vector<uint64_t> returned_ ABSL_GUARDED_BY(mutex_);  // are to be given back
+  uint64_t returned_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;     // status_ is final
+  bool blocked_ ABSL_GUARDED_BY(mutex_) = false;  // the socket is full
   bool detached_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr absl::Duration kConnectPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kTick = absl::Seconds(10);  // only a safety net: events wake it
+constexpr absl::Duration kReturnPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
 class ShmIncomingFrames final : public IncomingFrames {
@@ -74,7 +75,10 @@ class ShmFrameConnector final : public FrameConnector {
       }
       const bool connecting = Advance(now);
       if (stopping && (links_.empty() || now >= stop_by)) break;
-      const absl::Duration patience = connecting || stopping ? kConnectPeriod : kTick;
+      const bool returning = SendReturns(now);
+      const absl::Duration patience = connecting || stopping ? kConnectPeriod
+                                      : returning            ? kReturnPeriod
+                                                             : kTick;
       for (const Poller::Event& event : receiving_.poller.Wait(patience)) {
         const auto it = links_.find(event.token);
         if (it == links_.end()) continue;
@@ -105,10 +109,22 @@ class ShmFrameConnector final : public FrameConnector {
     return connecting;
   }
 
+  // Frames that were dropped go back once in a while, though their trainer takes no others. True:
+  // some may wait.
+  bool SendReturns(absl::Duration now) {
+    const bool due = now >= next_returns_;
+    if (due) next_returns_ = now + kReturnPeriod;
+    bool waiting = false;
+    for (auto& [token, link] : links_) waiting = link->SendReturns(due) || waiting;
+    return waiting;
+  }
+
   const ShmFrameConnectorOptions options_;
   const Clock& clock_;
   ShmReceiving receiving_;
-  std::map<uint64_t, std::shared_ptr<ReceivingLink>> links_;  // the thread's
+  // The thread's.
+  std::map<uint64_t, std::shared_ptr<ReceivingLink>> links_;
+  absl::Duration next_returns_ = absl::ZeroDuration();
 
   absl::Mutex mutex_;
   std::vector<std::pair<uint64_t, std::shared_ptr<ReceivingLink>>> opened_ ABSL_GUARDED_BY(mutex_);
