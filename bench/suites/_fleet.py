@@ -2,6 +2,7 @@
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -16,9 +17,11 @@ class Fleet:
 
     def start(self, name, role, *flags):
         file = pathlib.Path(self.folder.name) / name
-        self.processes.append(subprocess.Popen(
-            [self.binary, role, "--listen", "127.0.0.1:0", "--address-file", str(file), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.start_bare(role, "--listen", "127.0.0.1:0", "--address-file", str(file), *flags)
         return file
+
+    def start_bare(self, role, *flags):
+        self.processes.append(subprocess.Popen([self.binary, role, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def __enter__(self):
         file = self.start("dispatcher", "dispatcher", "--journal.driver", "memory", *self.dispatcher)
@@ -42,6 +45,13 @@ class Fleet:
         return json.loads(out.stdout) or []
 
     def __exit__(self, *_):
+        for process in reversed(self.processes):
+            if process.args[1] == "orchestrator":  # which has workers of its own to end
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    print("the orchestrator did not end within 20 s", file=sys.stderr)
         for process in self.processes:
             process.kill()
         for process in self.processes:
