@@ -107,6 +107,20 @@ TEST_F(ClaimTest, NoMoreWorkersThanTheQuotaWorkForAJob) {
   for (TestWorker& worker : workers) EXPECT_EQ(Tasks(worker), 2u);
 }
 
+TEST_F(ClaimTest, AWorkerThatIsKeptForAJobDoesNothingForOthers) {
+  TestWorker own = AddWorker("own", 0, {"spare", "job=first"});
+  TestClient other = Open("other");
+  ASSERT_TRUE(Start(other).ok());
+  EXPECT_EQ(Tasks(own), 0u);
+  EXPECT_THAT(Beat(other).waiting(), HasSubstr("kept for other jobs"));
+  TestWorker everybodys = AddWorker("everybody's");
+  TestClient first = Open("first");
+  ASSERT_TRUE(Start(first).ok());
+  Restart();  // the journal has the tags
+  EXPECT_EQ(Tasks(own), 1u);
+  EXPECT_EQ(Tasks(everybodys), 2u);
+}
+
 TEST_F(ClaimTest, WhenAWorkerOfTheQuotaIsLostAnotherTakesItsPlace) {
   options.set_most_workers(1);
   TestWorker first = AddWorker("a");

@@ -55,6 +55,9 @@ ConfigSpec<DispatcherConfig> DispatcherConfigSpec() {
       .Field("shed_after", &C::shed_after,
              "a worker that has had splits of an epoch for so long gives some up to workers that "
              "have none left; 0: never")
+      .Field("speculate_after", &C::speculate_after,
+             "a worker that has made nothing of its splits for so long, while others have none "
+             "left, loses them to these; twice as long each further time in an epoch; 0: never")
       .Field("background_period", &C::background_period,
              "how often time-outs and free slots are looked at", beat)
       .Field("target_split", &C::target_split,

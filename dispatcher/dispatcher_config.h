@@ -44,6 +44,7 @@ struct DispatcherConfig {
   absl::Duration busy_beat = absl::Milliseconds(50);
   absl::Duration closing_beat = absl::Milliseconds(200);
   absl::Duration shed_after = absl::Milliseconds(500);
+  absl::Duration speculate_after = absl::Seconds(30);
   absl::Duration background_period = absl::Milliseconds(100);
 
   ByteCount target_split = MiB(64);

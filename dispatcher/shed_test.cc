@@ -60,6 +60,89 @@ TEST_F(ShedTest, WhoHasUnreadLeasesIsAskedWhenAnotherHasNone) {
   EXPECT_THAT(Beat(idle, {}, {idle_task}).shed(), IsEmpty());
 }
 
+class StuckTest : public ShedTest {
+ protected:
+  // Both workers beat, and the idle one asks for splits, for so long.
+  void Wait(absl::Duration time) {
+    for (absl::Duration t; t < time; t += absl::Milliseconds(500)) {
+      Pass(absl::Milliseconds(500), {&idle}, {&client});
+      Tell();
+      const v1::LeaseSplitsReply reply = Lease(idle, idle_task, ++request, 100);
+      if (reply.leases_size() > 0) last = reply;
+    }
+  }
+  // How far the slow one has come, and what waits for its clients.
+  void Tell() {
+    v1::WorkerBeatRequest beat;
+    beat.set_worker(slow.id);
+    beat.set_worker_uid(slow.uid);
+    beat.set_report_number(++slow.reports);
+    beat.add_running_tasks(task);
+    v1::TaskStats& stats = *beat.add_stats();
+    stats.set_task(task);
+    stats.set_queued_bytes(queued);
+    stats.add_steps()->set_rows_in(rows += rows_each_look);
+    ASSERT_TRUE(service->WorkerBeat(beat).ok());
+  }
+
+  uint64_t rows = 0;
+  uint64_t rows_each_look = 0;
+  uint64_t queued = 0;
+  uint64_t request = 0;
+  v1::LeaseSplitsReply last;
+};
+
+TEST_F(StuckTest, WhatAWorkerMakesNothingOfIsGivenOutAgain) {
+  Begin(2);
+  Beat(client, task, {MakeRun(1, 0, 3)});
+  Wait(config.speculate_after - absl::Seconds(1));
+  EXPECT_THAT(FencesOf(client), IsEmpty());
+  Wait(absl::Seconds(3));
+  EXPECT_THAT(FencesOf(client), ElementsAre(task));
+  EXPECT_THAT(last.leases(), IsEmpty()) << "its client may still hand over what it has of them";
+  Beat(client, task, {}, {task});
+  Wait(absl::Seconds(1));
+  ASSERT_THAT(last.leases(), SizeIs(2));
+  EXPECT_EQ(last.leases(0).skip_size() + last.leases(1).skip_size(), 1);
+  EXPECT_THAT(TasksOf(slow), IsEmpty()) << "there are better places";
+}
+
+TEST_F(StuckTest, WhoMakesSomethingOrWaitsForItsTrainersKeepsThem) {
+  Begin(2);
+  rows_each_look = 1;
+  Wait(2 * config.speculate_after);
+  EXPECT_THAT(FencesOf(client), IsEmpty());
+  rows_each_look = 0;
+  queued = 100;
+  Wait(2 * config.speculate_after);
+  EXPECT_THAT(FencesOf(client), IsEmpty());
+}
+
+TEST_F(StuckTest, EachTimeItTakesTwiceAsLong) {
+  Begin(1);
+  Wait(config.speculate_after + absl::Seconds(2));
+  Beat(client, task, {}, {task});
+  Wait(absl::Seconds(1));
+  ASSERT_THAT(last.leases(), SizeIs(1));
+  // Now it is the other one that gets nowhere, and a third has nothing.
+  std::swap(slow, idle);
+  task = std::exchange(idle_task, 0);
+  idle = AddWorker("c:1");
+  idle_task = TasksOf(idle).at(0);
+  request = 0;
+  Wait(2 * config.speculate_after - absl::Seconds(2));
+  EXPECT_THAT(FencesOf(client), IsEmpty());
+  Wait(absl::Seconds(4));
+  EXPECT_THAT(FencesOf(client), ElementsAre(task));
+}
+
+TEST_F(StuckTest, NeverWhereRecordsWouldBeLostOrItIsSwitchedOff) {
+  config.speculate_after = absl::ZeroDuration();
+  Begin(1);
+  Wait(absl::Minutes(2));
+  EXPECT_THAT(FencesOf(client), IsEmpty());
+}
+
 TEST_F(ShedTest, PiecesGoToWhoIsIdleAndEachRecordCountsOnce) {
   Begin(1);
   EXPECT_TRUE(Lease(idle, idle_task, 1).wait());

@@ -71,8 +71,10 @@ class DispatcherBed : public testing::Test {
     return first;
   }
 
-  TestWorker AddWorker(const std::string& address, uint64_t uid = 0) {
+  TestWorker AddWorker(const std::string& address, uint64_t uid = 0,
+                       const std::vector<std::string>& tags = {}) {
     v1::RegisterWorkerRequest request;
+    request.mutable_tags()->Assign(tags.begin(), tags.end());
     TestWorker worker{0, uid != 0 ? uid : ++uids, address, 0};
     request.set_worker_uid(worker.uid);
     request.set_address(address);

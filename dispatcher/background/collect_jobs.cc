@@ -47,6 +47,7 @@ void RunDuties(OpContext& context) {
   ExpireClients(context);
   ExpireWorkers(context);
   FinishEpochs(context);
+  Speculate(context);
   RefillSlots(context);
   CollectJobs(context);
 }

@@ -14,6 +14,8 @@ void ExpireClients(OpContext& context);
 // Epochs of which nothing is still to come are finished. (Ops do so at once; this is for what they
 // may have missed.)
 void FinishEpochs(OpContext& context);
+// Splits that a worker makes nothing of, while others have none left, are given out again.
+void Speculate(OpContext& context);
 // Free lanes and idle workers get tasks.
 void RefillSlots(OpContext& context);
 // Jobs that had no client for job_grace end; measurements of what is over are dropped.

@@ -6,6 +6,8 @@
 
 #include "common/logging/logging.h"
 #include "common/status.h"
+#include "dispatcher/ops/reserved.h"
+#include "dispatcher/ops/shed.h"
 #include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
 #include "fmt/ranges.h"
@@ -41,15 +43,16 @@ void KeepQuota(const OpContext& context, const Job& job, std::vector<Candidate>&
   std::erase_if(candidates, [&](const Candidate& c) { return left_out.contains(c.worker); });
 }
 
-// Ready workers with the number of their active tasks; those that had to be fenced too often only
-// when there are no others.
+// Ready workers with the number of their active tasks; those that had to be fenced too often, or
+// stood still, only when there are no others.
 std::vector<Candidate> Candidates(const OpContext& context, const Job& job) {
   const Epoch& epoch = *job.epoch;
   std::vector<Candidate> good;
   std::vector<Candidate> all;
-  for (const WorkerId worker : context.state().workers().Ready()) {
+  for (const WorkerId worker : ReadyFor(context.state(), job)) {
     const Candidate candidate{worker, epoch.active_tasks_of(worker)};
     all.push_back(candidate);
+    if (WasStuck(context, job, worker)) continue;
     if (int64_t{epoch.StrikesOf(worker)} < context.config.max_strikes) good.push_back(candidate);
   }
   std::vector<Candidate>& chosen = good.empty() ? all : good;
@@ -262,6 +265,8 @@ std::string WaitingReason(OpContext& context, const Job& job) {
   if (job.epoch->active_tasks() != 0) return "";
   if (state.workers().live() == 0) return "waiting for workers: none is registered";
   if (state.workers().Ready().empty()) return "waiting for workers: all are draining";
+  if (ReadyFor(state, job).empty())
+    return "waiting for workers: those that are ready are kept for other jobs (tag job=NAME)";
   if (!job.epoch->fences().empty()) {
     return fmt::format("waiting for clients to confirm a fence: {}",
                        job.epoch->fences().front().reason);

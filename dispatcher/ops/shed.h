@@ -16,6 +16,14 @@ bool LeavesToIdle(OpContext& context, const Job& job, const Task& task);
 // Adds the tasks of the worker that should give some up.
 void FillShed(OpContext& context, WorkerId worker, const v1::WorkerBeatRequest& request,
               v1::WorkerBeatReply& reply);
+// A task that makes nothing of its splits though nothing holds it up, while others have none left:
+// its read hangs, or its worker is wedged, alive as it may be. Its splits are given out again,
+// under the fence that a lost worker's would be: whatever it still makes of them is dropped.
+// (Speculative execution, Dean and Ghemawat, "MapReduce", section 3.6, with the fence in place of
+// the race.)
+void GiveOutStuck(OpContext& context, JobId job);
+// Splits of the epoch were taken from that worker so, and others are better places for them.
+bool WasStuck(const OpContext& context, const Job& job, WorkerId worker);
 // Forgets tasks that are gone.
 void CollectStragglers(OpContext& context);
 

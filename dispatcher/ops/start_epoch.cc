@@ -5,6 +5,7 @@
 #include "dispatcher/ops/cluster.h"
 #include "dispatcher/ops/ops.h"
 #include "dispatcher/ops/progress.h"
+#include "dispatcher/ops/reserved.h"
 #include "dispatcher/ops/steps.h"
 #include "dispatcher/sharding/policy.h"
 
@@ -77,7 +78,7 @@ absl::Status CheckPlace(const Job& job, const Client& client,
 
 absl::Status Begin(OpContext& context, const Job& job, uint64_t number,
                    const v1::StartEpochRequest& request) {
-  const uint32_t ready = static_cast<uint32_t>(context.state().workers().Ready().size());
+  const uint32_t ready = static_cast<uint32_t>(ReadyFor(context.state(), job).size());
   const uint32_t asked = job.options.static_slots();
   const auto policy = MakePolicy(job.options.sharding(), *job.dataset);
   v1::Event event;

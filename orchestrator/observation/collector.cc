@@ -14,6 +14,13 @@ double Since(uint64_t now, uint64_t before) {
   return static_cast<double>(now >= before ? now - before : now);
 }
 
+// A trainer's own, on its spare cores: neither started nor ended by us, and no use to other jobs.
+// What it makes shows as waiting that is not there.
+bool KeptForAJob(const v1::FleetWorker& worker) {
+  return std::ranges::any_of(worker.tags(),
+                             [](const std::string& tag) { return tag.starts_with("job="); });
+}
+
 bool WaitsToBeSent(const v1::ObserveFleetReply& totals, uint64_t job) {
   for (const v1::FleetWorker& worker : totals.workers()) {
     for (const v1::JobWork& work : worker.load().jobs()) {
@@ -190,6 +197,7 @@ Observation Collector::End(const v1::ObserveFleetReply& totals, size_t workers_w
                           : totals.workers_lost();
   for (const v1::FleetJob& job : totals.jobs()) seen.jobs.push_back(ObserveJob(job, seconds));
   for (const v1::FleetWorker& worker : totals.workers()) {
+    if (KeptForAJob(worker)) continue;
     seen.workers.push_back(ObserveWorker(worker));
     AddWork(worker, seen.jobs);
   }

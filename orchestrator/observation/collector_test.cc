@@ -41,6 +41,24 @@ v1::ObserveFleetReply Totals(double at, uint64_t elements, double step, double w
   return totals;
 }
 
+TEST(CollectorTest, ATrainersOwnWorkersAreNotOfTheFleet) {
+  v1::ObserveFleetReply totals = Totals(100, 1000, 50, 10, 30);
+  v1::FleetWorker own = totals.workers(0);
+  own.set_worker(8);
+  own.add_tags("job=a");
+  *totals.add_workers() = own;
+  Collector collector;
+  collector.Begin(totals);
+  v1::ObserveFleetReply later = Totals(110, 1100, 59, 11, 35);
+  own.mutable_load()->set_busy_seconds(38);
+  own.mutable_load()->mutable_jobs(0)->set_busy_seconds(38);
+  *later.add_workers() = own;
+  const Observation seen = collector.End(later, 1);
+  ASSERT_EQ(seen.workers.size(), 1u);
+  EXPECT_EQ(seen.workers[0].worker, 7u);
+  EXPECT_DOUBLE_EQ(seen.jobs[0].busy_seconds, 5);
+}
+
 TEST(CollectorTest, AJobsClaimIsAsItsOptionsSay) {
   v1::ObserveFleetReply totals = Totals(100, 1000, 50, 10, 30);
   v1::FleetJob& job = *totals.mutable_jobs(0);
