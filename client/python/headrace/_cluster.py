@@ -75,7 +75,7 @@ class Cluster:
                world_size: int | None = None, prefetch_bytes: int = 256 << 20, visitation: str = "exactly_once",
                on_client_loss: str | None = None, uneven: str = "free", ordering: str = "free", ordered_lanes: int = 0,
                ordered_window_bytes: int = 0, weight: float = 1.0, priority: int = 0, least_workers: float = 0,
-               most_workers: int = 0, cache: str = "pipeline", epochs: int = 0) -> Loader:
+               most_workers: int = 0, cache: str = "pipeline", epochs: int = 0, local_workers: int | str = 0) -> Loader:
         """This rank's stream of a job, which is created or joined.
 
         job: ranks that name the same job share its records; empty: a job of its own. sharding: "dynamic", "off", "static_file",
@@ -95,6 +95,8 @@ class Cluster:
         cache: where workers keep rows between epochs: "pipeline" (where its `cache` step stands), "auto" (where the orchestrator finds it
         cheapest; until it has found something, as "pipeline") or "off" (docs/caching.md). epochs: how many you will read, which tells what
         a cache is worth; 0: unknown.
+        local_workers: workers of one thread on this host, for this job alone, beside the cluster's, which see the same files: a number, or
+        "auto": one more while this trainer waits and a core has nothing to do, one less when its own steps get longer (docs/fleet.md).
 
         Raises JobConflictError when a job of that name runs with another pipeline, UnavailableError when the dispatcher does not answer.
         """
@@ -108,9 +110,15 @@ class Cluster:
                    "ordering": ordering, "ordered_lanes": ordered_lanes, "ordered_window_bytes": ordered_window_bytes,
                    "weight": weight, "priority": priority, "least_workers": least_workers, "most_workers": most_workers,
                    "cache": cache, "epochs": epochs}
-        loader = Loader(self, pipeline, options)
+        if local_workers != "auto" and (not isinstance(local_workers, int) or not 0 <= local_workers <= 1024):
+            raise ValueError(f'local_workers is {local_workers!r}: it must be "auto", or 0 to 1024')
+        loader = Loader(self, pipeline, options, local_workers)
         self._loaders.add(loader)
         return loader
+
+    def _shown(self) -> list[str]:
+        """What is shown to the cluster, as native calls take it."""
+        return _secured(self._security)
 
     def close(self, timeout: float = 2.0) -> None:
         """Closes its loaders, then the connection (and the cluster itself when it is hr.local()), all within about `timeout` seconds.

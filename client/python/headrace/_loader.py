@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from ._errors import ClosedError
 
 if TYPE_CHECKING:
     from ._cluster import Cluster
+    from ._local_workers import LocalWorkers
     from ._pipeline import Pipeline
 
 
@@ -27,7 +29,7 @@ class Loader:
     the job anew, as one more reader: the readers share the records of an epoch. One reader at a time may iterate.
     """
 
-    def __init__(self, cluster: Cluster, pipeline: Pipeline, options: dict[str, Any]):
+    def __init__(self, cluster: Cluster, pipeline: Pipeline, options: dict[str, Any], local_workers: int | str = 0):
         self._cluster = cluster
         self._pipeline = pipeline
         self._options = options
@@ -38,6 +40,8 @@ class Loader:
         self._closed = False
         self._pid: int | None = None
         self._native: Any = None
+        self._wants_workers = local_workers
+        self._local_workers: LocalWorkers | None = None
         self._stream()
 
     def _stream(self) -> Any:
@@ -49,6 +53,12 @@ class Loader:
             self._pid = os.getpid()
             self._options = {**self._options, "job": self._native.job}
             self._cluster._loaders.add(self)
+            self._local_workers = None  # the other process's, of a fork
+            if self._wants_workers != 0:
+                from ._local_workers import LocalWorkers
+
+                self._local_workers = LocalWorkers(self._wants_workers, self._cluster.address, self.job, self._cluster._shown(),
+                                                   self._native.stats)
         return self._native
 
     def set_epoch(self, epoch: int) -> None:
@@ -86,6 +96,8 @@ class Loader:
             raise ClosedError("the loader is closed")
         self._stream().start_epoch(self._next_epoch)
         self._next_epoch = None
+        if self._local_workers is not None:
+            self._local_workers.start()
         whole, self._resumes, self._reading = not self._resumes and not self._reading, False, True
         return _Epoch(self, whole)
 
@@ -140,8 +152,12 @@ class Loader:
         """Says goodbye to the cluster within about `timeout` seconds. Closing twice is fine; in a forked process this leaves the parent's
         stream alone."""
         self._closed = True
-        if self._pid == os.getpid():
-            self._native.close(timeout)
+        if self._pid != os.getpid():
+            return
+        deadline = time.monotonic() + timeout
+        if self._local_workers is not None:
+            self._local_workers.close(timeout / 2)
+        self._native.close(max(deadline - time.monotonic(), 0.1))
 
     def __enter__(self) -> Loader:
         return self
@@ -150,7 +166,7 @@ class Loader:
         self.close()
 
     def __reduce__(self):
-        return _join, (self._cluster, self._pipeline, self._options)
+        return _join, (self._cluster, self._pipeline, self._options)  # without local workers: a host needs them once
 
 
 def _join(cluster: Cluster, pipeline: Pipeline, options: dict[str, Any]) -> Loader:

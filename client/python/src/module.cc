@@ -5,11 +5,13 @@
 #include "client/python/src/dlpack.h"
 #include "client/python/src/loader_binding.h"
 #include "client/python/src/pipeline_binding.h"
+#include "client/python/src/worker_binding.h"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Headrace's C++ core";
   module.attr("version") = HEADRACE_VERSION;
   headrace::python::BindPipeline(module);
   headrace::python::BindLoader(module);
+  headrace::python::BindWorker(module);
   headrace::python::BindDLPack(module);
 }
