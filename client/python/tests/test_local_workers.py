@@ -105,7 +105,7 @@ def test_two_local_workers_make_a_whole_epoch_and_leave_with_the_loader(empty_cl
             with cluster.stream(pipeline, job="other") as other, pytest.raises(TimeoutError):
                 iter(other).take(2.0)
             assert [w["leases"] for w in workers_of(empty_cluster)] == [0, 0]
-        wait_for(lambda: not workers_of(empty_cluster), 20, "both to have left")
+        wait_for(lambda: [w["state"] for w in workers_of(empty_cluster)] == ["left", "left"], 20, "both to have said goodbye")
     with pytest.raises(ValueError, match="local_workers is -1"):
         hr.connect(empty_cluster.address).stream(pipeline, local_workers=-1)
 
