@@ -7,6 +7,24 @@
 
 namespace headrace {
 
+void FillTiers(const TieredCache& cache, v1::WorkerLoad& load) {
+  if (cache.empty()) return;
+  load.set_cache_misses(cache.misses());
+  for (const auto& tier : cache.tiers()) {
+    const TierUse use = tier->use();
+    const TierCounters& counters = tier->counters();
+    v1::TierLoad& out = *load.add_tiers();
+    out.set_tier(std::string(tier->name()));
+    out.set_limit_bytes(use.limit);
+    out.set_used_bytes(use.bytes);
+    out.set_splits(use.entries);
+    out.set_hits(counters.hits);
+    out.set_read_bytes(counters.read_bytes);
+    out.set_fills(counters.fills);
+    out.set_filled_bytes(counters.filled_bytes);
+  }
+}
+
 void LoadMeter::Update(const std::vector<TaskLoad>& tasks) {
   for (auto& [id, job] : jobs_) job.output_bytes = 0;
   std::map<uint64_t, Work> now;

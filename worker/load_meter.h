@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cache/tiered_cache.h"
 #include "headrace/v1/fleet.pb.h"
 
 namespace headrace {
+
+// What the tiers have, and what they did since the worker's start.
+void FillTiers(const TieredCache& cache, v1::WorkerLoad& load);
 
 class LoadMeter {
  public:

@@ -305,6 +305,7 @@ void Worker::ReportLoad() {
   request.set_cluster(cluster_);
   load_.Fill({deps_.clock->Steady(), compute_.busy_nanos(), compute_.threads()},
              *request.mutable_load());
+  FillTiers(*cache_, *request.mutable_load());
   const auto reply = deps_.fleet->ReportLoad(request, kLoadTimeout);
   // Totals: the next one tells what this one did not.
   if (!reply.ok()) LogDebug("load: {}", OneLine(reply.status()));

@@ -249,7 +249,11 @@ bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
     const uint64_t end = Claim(*lane, block);
     item = Sift(*lane, std::move(block), *more, end);
   }
-  tally_.Cpu(deps_.cpu->ThreadNanos() - before);
+  const bool made = item && item->block && !item->passage.cached;
+  tally_.Cpu(deps_.cpu->ThreadNanos() - before, made ? item->block->rows() : 0);
+  if (made) {
+    tally_.Wall(static_cast<uint64_t>(absl::ToInt64Nanoseconds(deps_.clock->Steady() - start)));
+  }
 
   bool item_ready = false;
   bool want_leases = false;
