@@ -34,6 +34,7 @@ class LoadMeter {
     absl::Duration now = absl::ZeroDuration();  // steady
     uint64_t busy_nanos = 0;                    // of the compute pool
     size_t threads = 0;
+    size_t readers = 0;
   };
   // CPU time is read from /proc.
   void Fill(const Totals& totals, v1::WorkerLoad& load) const;

@@ -24,9 +24,8 @@ TEST(StepTallyTest, TheVarianceOfRowsIsFoundFromBlocksOfAnySize) {
   ASSERT_EQ(stats.blocks(), 20'000u);
   const double rows = static_cast<double>(stats.rows_in());
   EXPECT_NEAR(stats.cpu_seconds() / rows, 1e-3, 1e-5);
-  const double variance =
-      (stats.cpu_square() - stats.cpu_seconds() * stats.cpu_seconds() / rows) /
-      static_cast<double>(stats.blocks() - 1);
+  const double variance = (stats.cpu_square() - stats.cpu_seconds() * stats.cpu_seconds() / rows) /
+                          static_cast<double>(stats.blocks() - 1);
   EXPECT_NEAR(std::sqrt(variance), 2e-4, 1e-5);
 }
 
