@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "absl/time/time.h"
+
 namespace headrace {
 
 // Why an entry that was there is gone.
@@ -46,11 +48,17 @@ struct TierCounters {
   std::atomic<uint64_t> read_bytes{0};
   std::atomic<uint64_t> fills{0};  // entries made
   std::atomic<uint64_t> filled_bytes{0};
+  // That reads and writes took on a device, those that went on at once added up.
+  std::atomic<uint64_t> read_nanos{0};
+  std::atomic<uint64_t> fill_nanos{0};
   std::array<std::atomic<uint64_t>, static_cast<size_t>(CacheDrop::kCount)> drops{};
   std::array<std::atomic<uint64_t>, static_cast<size_t>(FillDrop::kCount)> fill_drops{};
 
   static void Add(std::atomic<uint64_t>& counter, uint64_t n = 1) {
     counter.fetch_add(n, std::memory_order_relaxed);
+  }
+  static void Add(std::atomic<uint64_t>& counter, absl::Duration time) {
+    Add(counter, static_cast<uint64_t>(absl::ToInt64Nanoseconds(time)));
   }
   void Dropped(CacheDrop reason) { Add(drops[static_cast<size_t>(reason)]); }
   void FillDropped(FillDrop reason) { Add(fill_drops[static_cast<size_t>(reason)]); }

@@ -59,7 +59,9 @@ class DiskSplit final : public CachedSplit {
       : shelf_(std::move(shelf)), segment_(std::move(segment)), reader_(std::move(opened)) {}
 
   absl::StatusOr<std::optional<StoredFrame>> Next() override {
+    const absl::Duration start = shelf_->clock().Steady();
     absl::StatusOr<std::optional<StoredFrame>> frame = reader_.Next();
+    TierCounters::Add(shelf_->counters().read_nanos, shelf_->clock().Steady() - start);
     if (!frame.ok()) {
       Condemn(ReasonOf(frame.status()));
       return DataLoss("{}: {}", segment_->path, OneLine(frame.status()));
@@ -153,6 +155,7 @@ DiskTier::DiskTier(Options options, std::shared_ptr<FolderLock> lock,
 std::unique_ptr<CachedSplit> DiskTier::Find(const CacheKey& key) {
   std::shared_ptr<KeptSegment> segment = shelf_->Find(key);
   if (segment == nullptr) return nullptr;
+  const absl::Duration start = shelf_->clock().Steady();
   absl::StatusOr<OpenedSegment> opened = OpenSegment(segment->path, key, shelf_->direct());
   if (!opened.ok()) {
     LogWarning("cache: {} is dropped: {}", segment->path, OneLine(opened.status()));
@@ -160,6 +163,7 @@ std::unique_ptr<CachedSplit> DiskTier::Find(const CacheKey& key) {
     return nullptr;
   }
   TierCounters::Add(shelf_->counters().hits);
+  TierCounters::Add(shelf_->counters().read_nanos, shelf_->clock().Steady() - start);
   return std::make_unique<DiskSplit>(shelf_, std::move(segment), *std::move(opened));
 }
 

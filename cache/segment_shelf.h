@@ -71,6 +71,7 @@ class SegmentShelf {
   TierUse use() const;
   const std::string& directory() const { return directory_; }
   bool direct() const { return direct_; }
+  const Clock& clock() const { return clock_; }
   const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
   TierCounters& counters() { return counters_; }
   std::atomic<uint64_t>& pending_bytes() { return pending_bytes_; }

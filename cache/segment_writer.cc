@@ -112,7 +112,9 @@ absl::Status SegmentWriter::WriteChunk(PackedChunk& chunk) {
 
 void SegmentWriter::Write(PackedChunk chunk) {
   if (!failed_) {
+    const absl::Duration start = shelf_->clock().Steady();
     const absl::Status status = WriteChunk(chunk);
+    time_ += shelf_->clock().Steady() - start;
     if (absl::IsAborted(status)) {
       Fail(FillDrop::kNoRoom);
     } else if (!status.ok()) {
@@ -138,7 +140,9 @@ absl::Status SegmentWriter::WriteEnd() {
 
 void SegmentWriter::Finish() {
   if (failed_ || file_ == nullptr) return Discard();
+  const absl::Duration start = shelf_->clock().Steady();
   const absl::Status status = WriteEnd();
+  time_ += shelf_->clock().Steady() - start;
   if (absl::IsAborted(status)) {
     Fail(FillDrop::kNoRoom);
   } else if (!status.ok()) {
@@ -148,6 +152,7 @@ void SegmentWriter::Finish() {
   file_.reset();
   TierCounters::Add(shelf_->counters().fills);
   TierCounters::Add(shelf_->counters().filled_bytes, offset_);
+  TierCounters::Add(shelf_->counters().fill_nanos, time_);
   shelf_->Add(std::make_shared<KeptSegment>(key_, path_, offset_, index_.records, shelf_->budget(),
                                             std::move(claims_)));
   lease_.reset();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "cache/segment_file.h"
 #include "cache/segment_format.h"
 #include "cache/segment_shelf.h"
@@ -58,6 +59,7 @@ class SegmentWriter {
   std::vector<Reservation> claims_;
   SegmentIndex index_;
   uint64_t offset_ = 0;
+  absl::Duration time_ = absl::ZeroDuration();  // that writing took
   std::atomic<bool> failed_{false};
 };
 

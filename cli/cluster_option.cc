@@ -10,14 +10,17 @@
 namespace headrace {
 
 void ClusterOption::Declare(CLI::App& app) {
-  app.add_option("--cluster", address_,
-                 "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
-      ->envname("HEADRACE_CLUSTER")
-      ->capture_default_str();
+  named_ = app.add_option(
+                  "--cluster", address_,
+                  "the dispatcher's address, host:port or unix:/path; of several, joined by commas")
+               ->envname("HEADRACE_CLUSTER")
+               ->capture_default_str();
   app.add_option("--output", output_, "text (tables) or json")
       ->check(CLI::IsMember({"text", "json"}));
   security_.Declare(app);
 }
+
+bool ClusterOption::given() const { return named_ != nullptr && named_->count() > 0; }
 
 absl::StatusOr<std::unique_ptr<DispatcherClient>> ClusterOption::Connect() const {
   HR_ASSIGN_OR_RETURN(const ChannelOptions dial,

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace headrace {
 
@@ -22,6 +23,8 @@ class ClusterOption {
   // `--cluster` falls back to $HEADRACE_CLUSTER, then localhost:5050.
   void Declare(CLI::App& app);
   const std::string& address() const { return address_; }
+  bool given() const;  // by the flag or the environment
+  const SecurityFlags& security() const { return security_; }
   bool json() const { return output_ == "json"; }
   absl::Duration timeout() const { return absl::Seconds(5); }
   // No connection is made yet: what is wrong with it comes from the first call; see Explain.
@@ -37,6 +40,7 @@ class ClusterOption {
  private:
   absl::Status Explained(const absl::Status& status) const;
 
+  CLI::Option* named_ = nullptr;
   SecurityFlags security_;
   std::string address_ = "localhost:5050";
   std::string output_ = "text";

@@ -57,6 +57,9 @@ TEST_F(EpochTest, AnEpochEndsWhenAllIsDeliveredOrSettledAndTheNextBegins) {
   ASSERT_TRUE(next.ok());
   EXPECT_THAT(next->tasks(), SizeIs(1));
   EXPECT_NE(next->tasks(0).task(), task);
+  const v1::ObserveFleetReply fleet = service->ObserveFleet({}).value();
+  EXPECT_EQ(fleet.jobs(0).epoch_records(), 12u);
+  EXPECT_EQ(fleet.jobs(0).records_done(), 0u);
 }
 
 TEST_F(EpochTest, AnEpochMayNotBeginWhileTheLastOneRunsUnlessItIsGivenUp) {

@@ -222,6 +222,7 @@ TEST_F(LocalityTest, TasksKeepRowsWhereTheJobOrTheOrchestratorSays) {
   cache.set_job(client.job);
   cache.mutable_placement()->set_before_step(1);
   cache.mutable_placement()->set_tier("disk");
+  cache.mutable_plan()->set_reason("it pays");
   request.set_pipelines(true);
   const auto reply = Twice(&DispatcherService::ObserveFleet, request).value();
   ASSERT_TRUE(told(a.worker).has_value());
@@ -230,13 +231,19 @@ TEST_F(LocalityTest, TasksKeepRowsWhereTheJobOrTheOrchestratorSays) {
   EXPECT_EQ(reply.jobs(0).cache(), v1::CACHING_AUTO);
   EXPECT_EQ(reply.jobs(0).pipeline().steps_size(), 1);
   EXPECT_EQ(reply.jobs(0).placement().tier(), "disk");
+  EXPECT_EQ(reply.jobs(0).plan().reason(), "it pays");
   request.clear_orchestrator();
   request.clear_caches();
   ASSERT_TRUE(service->ObserveFleet(request).ok());
   EXPECT_TRUE(told(a.worker).has_value()) << "whoever only looks takes nothing back";
   request.set_orchestrator(7);
-  ASSERT_TRUE(service->ObserveFleet(request).ok());
-  EXPECT_FALSE(told(a.worker).has_value());
+  v1::JobCache& undecided = *request.add_caches();
+  undecided.set_job(client.job);
+  undecided.mutable_plan()->set_reason("too little is known");
+  EXPECT_EQ(service->ObserveFleet(request)->jobs(0).plan().reason(), "too little is known");
+  EXPECT_FALSE(told(a.worker).has_value()) << "a reason is no order";
+  request.clear_caches();
+  EXPECT_FALSE(service->ObserveFleet(request)->jobs(0).has_plan());
 }
 
 TEST_F(LocalityTest, AJobWithoutCachesKeepsNothingWhateverItsPipelineSays) {

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cache/tiered_cache.h"
 #include "headrace/v1/fleet.pb.h"
 
 namespace headrace {
+
+// What the tiers have, and what they did since the worker's start.
+void FillTiers(const TieredCache& cache, v1::WorkerLoad& load);
 
 class LoadMeter {
  public:
@@ -30,6 +34,7 @@ class LoadMeter {
     absl::Duration now = absl::ZeroDuration();  // steady
     uint64_t busy_nanos = 0;                    // of the compute pool
     size_t threads = 0;
+    size_t readers = 0;
   };
   // CPU time is read from /proc.
   void Fill(const Totals& totals, v1::WorkerLoad& load) const;

@@ -1,5 +1,7 @@
 #include "worker/load_meter.h"
 
+#include "cache/memory_tier.h"
+#include "common/fake_clock.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -21,6 +23,28 @@ TEST(LoadMeterTest, AJobsWorkIsThatOfAllItsTasksAlsoOfThoseThatAreGone) {
   EXPECT_DOUBLE_EQ(load.jobs(0).cpu_seconds(), 3);
   EXPECT_EQ(load.jobs(0).output_bytes(), 7u);
   EXPECT_DOUBLE_EQ(load.jobs(1).busy_seconds(), 5);
+}
+
+TEST(LoadMeterTest, TiersTellWhatTheyHaveAndDid) {
+  FakeClock clock;
+  const auto prefixes = std::make_shared<PrefixUse>(clock);
+  std::vector<std::unique_ptr<CacheTier>> tiers;
+  tiers.push_back(std::make_unique<MemoryTier>(1 << 20, prefixes));
+  TieredCache cache(std::move(tiers), prefixes);
+  const CacheKey key{std::string(32, 'a'), std::string(32, 'b'), std::string(32, 'c')};
+  EXPECT_EQ(cache.Find(key), nullptr);
+  const auto fill = cache.Begin(key);
+  ASSERT_TRUE(fill->Append({.first = 0, .count = 1, .bytes = 0, .pieces = {}}).ok());
+  fill->Commit();
+  EXPECT_NE(cache.Find(key), nullptr);
+  v1::WorkerLoad load;
+  FillTiers(cache, load);
+  EXPECT_EQ(load.cache_misses(), 1u);
+  ASSERT_EQ(load.tiers_size(), 1);
+  EXPECT_EQ(load.tiers(0).tier(), "memory");
+  EXPECT_EQ(load.tiers(0).limit_bytes(), uint64_t{1} << 20);
+  EXPECT_EQ(load.tiers(0).splits(), 1u);
+  EXPECT_EQ(load.tiers(0).fills(), 1u);
 }
 
 }  // namespace

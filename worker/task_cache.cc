@@ -1,6 +1,7 @@
 #include "worker/task_cache.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "cache/block_codec.h"
@@ -146,6 +147,15 @@ bool TaskCache::Quiet(const v1::Split& split) const {
          ForEachFile(split, check).ok();
 }
 
+bool TaskCache::InShare(const CacheKey& key) const {
+  if (share_ >= 1) return true;
+  uint32_t digits = 0;
+  // Of the place alone: a changed file stays in, or out.
+  const std::from_chars_result parsed =
+      std::from_chars(key.place.data(), key.place.data() + 8, digits, 16);
+  return parsed.ec == std::errc() && digits < share_ * 0x1p32;
+}
+
 std::unique_ptr<CachedRows> TaskCache::Open(const v1::Split& split, uint32_t pass) {
   if (!CheckUnchanged(split).ok()) return nullptr;  // its reader will say why
   const CacheKey key = KeyOf(split, pass);
@@ -158,6 +168,7 @@ std::unique_ptr<CachedRows> TaskCache::Open(const v1::Split& split, uint32_t pas
 std::shared_ptr<PrefixFill> TaskCache::Fill(const v1::Split& split, uint32_t pass) {
   if (!Quiet(split)) return nullptr;
   const CacheKey key = KeyOf(split, pass);
+  if (!InShare(key)) return nullptr;
   std::unique_ptr<CacheFill> fill = cache_.Begin(key, tier_);
   if (fill == nullptr) return nullptr;
   held_.Note(group_, static_cast<uint32_t>(split.id()), key);  // told once it is there

@@ -33,6 +33,7 @@ class TaskCache final : public PrefixCache {
     HeldSplits& held;
     const Clock& clock;
     std::shared_ptr<FileSystem> files;
+    double share = 1;  // of the splits, to be kept: the same ones for every task
   };
   // Null: the graph has no `cache` step, or a file that a step in front of it reads is not there.
   // `epoch`: the task's; `dataset_version`: of the list that its splits are numbered in.
@@ -49,7 +50,11 @@ class TaskCache final : public PrefixCache {
 
  private:
   explicit TaskCache(Deps deps)
-      : cache_(deps.cache), held_(deps.held), clock_(deps.clock), files_(std::move(deps.files)) {}
+      : cache_(deps.cache),
+        held_(deps.held),
+        clock_(deps.clock),
+        files_(std::move(deps.files)),
+        share_(deps.share) {}
   absl::Status Describe(const Graph& graph, uint64_t epoch);
   // Calls `take` with every file of the split, as the split says that it was.
   static absl::Status ForEachFile(const v1::Split& split,
@@ -57,11 +62,14 @@ class TaskCache final : public PrefixCache {
   // All files are still what they were.
   absl::Status CheckUnchanged(const v1::Split& split) const;
   bool Quiet(const v1::Split& split) const;
+  // Of the splits that are to be kept.
+  bool InShare(const CacheKey& key) const;
 
   TieredCache& cache_;
   HeldSplits& held_;
   const Clock& clock_;
   const std::shared_ptr<FileSystem> files_;
+  const double share_;
   std::string prefix_;
   std::string group_;  // of splits that are numbered and kept alike
   std::string tier_;

@@ -1,6 +1,9 @@
 // Which splits may come from a cache, and which are kept.
 #include "worker/task_cache.h"
 
+#include <algorithm>
+#include <set>
+
 #include "cache/memory_tier.h"
 #include "common/fake_clock.h"
 #include "common/status.h"
@@ -39,7 +42,8 @@ class TaskCacheTest : public testing::Test {
     for (const v1::Step& step : steps) *def.add_steps() = step;
     const auto graph = Graph::Build(def, *schema_, ops_);
     EXPECT_TRUE(graph.ok()) << graph.status();
-    return TaskCache::Make({*cache_, *held_, clock_, files_}, *graph, epoch, dataset_version_);
+    return TaskCache::Make({*cache_, *held_, clock_, files_, share_}, *graph, epoch,
+                           dataset_version_);
   }
   std::shared_ptr<TaskCache> Plain() { return Make({StepOf("cache", {})}); }
 
@@ -79,6 +83,7 @@ class TaskCacheTest : public testing::Test {
   std::unique_ptr<TieredCache> cache_;
   std::unique_ptr<HeldSplits> held_;
   std::string dataset_version_ = "v";
+  double share_ = 1;
   std::shared_ptr<MemoryFileSystem> files_ = std::make_shared<MemoryFileSystem>();
 };
 
@@ -180,6 +185,28 @@ TEST_F(TaskCacheTest, KeysTellRangesAndPlacesApart) {
   EXPECT_NE(cache->KeyOf(split, 0).version, cache->KeyOf(later, 0).version);
   EXPECT_NE(cache->KeyOf(split, 0).version, cache->KeyOf(longer, 0).version);
   EXPECT_EQ(cache->KeyOf(split, 0), cache->KeyOf(split, 1)) << "passes hold the same records";
+}
+
+TEST_F(TaskCacheTest, OfAShareOfTheSplitsTheSameOnesAreKeptEachTime) {
+  const auto kept = [this] {
+    const auto cache = Plain();
+    std::set<uint64_t> begun;
+    for (uint64_t i = 0; i < 2000; ++i) {
+      v1::Split split = SplitNow(i);
+      split.set_begin(1 + i);  // another place
+      if (cache->Fill(split, 0) != nullptr) begun.insert(i);
+    }
+    return begun;
+  };
+  EXPECT_EQ(kept().size(), 2000u);
+  share_ = 0.25;
+  const std::set<uint64_t> quarter = kept();
+  EXPECT_NEAR(static_cast<double>(quarter.size()), 500, 60);  // three sigma
+  EXPECT_EQ(kept(), quarter);
+  share_ = 0.5;
+  const std::set<uint64_t> half = kept();
+  EXPECT_TRUE(std::ranges::includes(half, quarter))
+      << "a larger share keeps what a smaller one had";
 }
 
 TEST_F(TaskCacheTest, DrawsMakeKeysOfTheirOwn) {

@@ -73,8 +73,9 @@ absl::StatusOr<TaskFactory::Made> TaskFactory::Make(const v1::TaskDef& def,
   deps.memory = memory_;
   std::shared_ptr<TaskCache> cache;
   if (!def.cache().none()) {
-    cache = TaskCache::Make({*deps_.cache, *deps_.held, *deps_.clock, deps_.files}, *deps.graph,
-                            def.epoch(), def.dataset_version());
+    const double share = def.cache().share() > 0 ? def.cache().share() : 1;
+    cache = TaskCache::Make({*deps_.cache, *deps_.held, *deps_.clock, deps_.files, share},
+                            *deps.graph, def.epoch(), def.dataset_version());
   }
   made.cache = cache;
   deps.cache = std::move(cache);

@@ -303,8 +303,10 @@ void Worker::ReportLoad() {
   request.set_worker(id_);
   request.set_worker_uid(uid_);
   request.set_cluster(cluster_);
-  load_.Fill({deps_.clock->Steady(), compute_.busy_nanos(), compute_.threads()},
+  load_.Fill({deps_.clock->Steady(), compute_.busy_nanos(), compute_.threads(),
+              static_cast<size_t>(config_.io_threads)},
              *request.mutable_load());
+  FillTiers(*cache_, *request.mutable_load());
   const auto reply = deps_.fleet->ReportLoad(request, kLoadTimeout);
   // Totals: the next one tells what this one did not.
   if (!reply.ok()) LogDebug("load: {}", OneLine(reply.status()));

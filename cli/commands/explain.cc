@@ -1,11 +1,14 @@
 // headrace explain PIPELINE.yaml: the graph, the splits, the measured cost of each step, the
-// bottleneck.
+// bottleneck. headrace explain JOB: the same of a job that runs, and where its caches go, and why.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
+#include "cli/cluster_option.h"
 #include "cli/command.h"
+#include "cli/explain_job.h"
 #include "cli/function_flags.h"
 #include "cli/pipeline_file.h"
 #include "cli/proto_json.h"
@@ -23,15 +26,32 @@ namespace {
 class Explain final : public Command {
  public:
   void Declare(CLI::App& app) override {
-    app.add_option("pipeline", path_, "YAML file")->required();
+    app.add_option("pipeline", path_, "YAML file, or the name of a job of the cluster")->required();
     app.add_option("--measure-splits", measure_splits_,
                    "run the pipeline on that many splits to measure it; 0: do not")
         ->capture_default_str();
+    app.add_option("--seconds", seconds_, "of a job: how long to measure what it does now")
+        ->check(CLI::Range(0.2, 3600.0))
+        ->capture_default_str();
     functions_.Declare(app);
-    app.add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
+    cluster_.Declare(app);
   }
 
   absl::Status Run() override {
+    return NamesJob() ? ExplainJob(cluster_, path_, absl::Seconds(seconds_)) : ExplainFile();
+  }
+
+ private:
+  // A word that no file could be meant by. Where a cluster is named, a file must look like one.
+  bool NamesJob() const {
+    const std::filesystem::path path(path_);
+    if (path.has_parent_path() || path.extension() == ".yaml" || path.extension() == ".yml")
+      return false;
+    std::error_code error;
+    return cluster_.given() || !std::filesystem::exists(path, error);
+  }
+
+  absl::Status ExplainFile() {
     const Catalog catalog;
     HR_ASSIGN_OR_RETURN(const v1::PipelineDef def, ReadPipelineFile(path_, catalog));
     std::shared_ptr<FileSystem> files = NewLocalFileSystem();
@@ -51,7 +71,7 @@ class Explain final : public Command {
           report, RunLocally(def, {&catalog.ops, &catalog.formats, files, &functions}, options,
                              [](Block) { return absl::OkStatus(); }));
     }
-    if (output_ == "json") {
+    if (cluster_.json()) {
       nlohmann::ordered_json out = ExplainJson(def, graph);
       out["splits"] = dataset.splits.size();
       out["files"] = dataset.files;
@@ -71,7 +91,6 @@ class Explain final : public Command {
     return absl::OkStatus();
   }
 
- private:
   static bool CallsFunctions(const Graph& graph) {
     return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                        [](const Node& node) { return node.async != nullptr; });
@@ -108,7 +127,8 @@ class Explain final : public Command {
   }
 
   std::string path_;
-  std::string output_ = "text";
+  double seconds_ = 2;
+  ClusterOption cluster_;
   FunctionFlags functions_;
   size_t measure_splits_ = 4;
 };
@@ -117,7 +137,9 @@ class Explain final : public Command {
 
 void Register_explain(CommandList& commands) {
   commands.Add<Explain>(
-      "explain", "The graph of a pipeline, its splits, what each step costs, the bottleneck");
+      "explain",
+      "The graph of a pipeline, its splits, what each step costs, the bottleneck; of a job that "
+      "runs, where its caches go and why");
 }
 
 }  // namespace headrace

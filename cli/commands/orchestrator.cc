@@ -1,4 +1,5 @@
-// headrace orchestrator: decides how many workers a cluster has, until it is told to stop.
+// headrace orchestrator: decides how many workers a cluster has, and where caches go, until it is
+// told to stop.
 #include "orchestrator/role/orchestrator.h"
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include "common/metrics/metrics_server.h"
 #include "common/metrics/process_metrics.h"
 #include "common/sync/signals.h"
+#include "pipeline/catalog/catalog.h"
 #include "rpc/call_security.h"
 #include "rpc/failover_dispatcher_client.h"
 
@@ -30,6 +32,7 @@ class OrchestratorCommand final : public Command {
     config.log.role = "orchestrator";
     HR_RETURN_IF_ERROR(InitLogging(config.log));
     ShutdownSignal signal;  // before any thread
+    const Catalog catalog;
     Metrics metrics("orchestrator");
     const ProcessMetrics process_metrics = AddProcessMetrics(metrics);
     Orchestrator::Deps deps;
@@ -38,6 +41,7 @@ class OrchestratorCommand final : public Command {
     HR_ASSIGN_OR_RETURN(deps.dispatcher, DialDispatchers(config.dispatcher, RealClock(), dial));
     HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock(), dial));
     deps.clock = &RealClock();
+    deps.catalog = &catalog;
     deps.metrics = &metrics;
     std::vector<std::string> arguments = config.process.worker_arguments;
     AppendSecurity(config.token_file, config.tls, arguments);
@@ -71,7 +75,8 @@ class OrchestratorCommand final : public Command {
 
 void Register_orchestrator(CommandList& commands) {
   commands.Add<OrchestratorCommand>("orchestrator",
-                                    "Decides how many workers a cluster has, and says why");
+                                    "Decides how many workers a cluster has and where caches go, "
+                                    "and says why");
 }
 
 }  // namespace headrace

@@ -67,9 +67,9 @@ class Up final : public Command {
     AppendSecurity(config.token_file, config.tls, arguments);
     HR_ASSIGN_OR_RETURN(const ChannelOptions dial,
                         MakeChannelOptions(config.tls, config.token_file));
-    const absl::Status status = workers_ == "auto"
-                                    ? RunAuto(*dispatcher, dial, arguments, metrics, signal.token())
-                                    : RunFixed(*dispatcher, arguments, signal.token());
+    const absl::Status status =
+        workers_ == "auto" ? RunAuto(*dispatcher, dial, catalog, arguments, metrics, signal.token())
+                           : RunFixed(*dispatcher, arguments, signal.token());
     dispatcher->Shutdown(absl::Milliseconds(300));
     return status;
   }
@@ -99,7 +99,7 @@ class Up final : public Command {
 
   // The orchestrator of this cluster, in this process.
   absl::Status RunAuto(const Dispatcher& dispatcher, const ChannelOptions& dial,
-                       std::vector<std::string> arguments, Metrics& metrics,
+                       const Catalog& catalog, std::vector<std::string> arguments, Metrics& metrics,
                        const CancellationToken& stop) {
     const size_t cores = std::max(1u, std::thread::hardware_concurrency());
     OrchestratorConfig config;
@@ -116,6 +116,7 @@ class Up final : public Command {
     HR_ASSIGN_OR_RETURN(deps.fleet, DialFleet(config.dispatcher, RealClock(), dial));
     deps.clock = &RealClock();
     deps.metrics = &metrics;
+    deps.catalog = &catalog;
     deps.launch = [launch](const std::string& tag) { return launch.StartTagged(tag); };
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Orchestrator> orchestrator,
                         Orchestrator::Start(config, std::move(deps)));

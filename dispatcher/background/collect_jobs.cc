@@ -35,7 +35,7 @@ void CollectJobs(OpContext& context) {
   }
   absl::erase_if(context.telemetry.stats,
                  [&](const auto& entry) { return context.state().JobOf(entry.first) == nullptr; });
-  absl::erase_if(context.telemetry.placements, [&](const auto& entry) {
+  absl::erase_if(context.telemetry.caches, [&](const auto& entry) {
     const Job* job = context.state().jobs().Find(entry.first);
     return job == nullptr || job->ended;
   });

@@ -48,27 +48,33 @@ void FillTasks(const OpContext& context, const Epoch& epoch, v1::FleetJob& out) 
 
 // All that it knows, each time: what it leaves out is taken back.
 void TakePlacements(OpContext& context, const v1::ObserveFleetRequest& request) {
-  context.telemetry.placements.clear();
+  context.telemetry.caches.clear();
   for (const v1::JobCache& cache : request.caches()) {
     const JobId id(cache.job());
-    if (context.state().jobs().Find(id) != nullptr) {
-      context.telemetry.placements[id] = cache.placement();
-    }
+    if (context.state().jobs().Find(id) != nullptr) context.telemetry.caches[id] = cache;
   }
 }
 
+// Only where it is asked for: pipelines may carry functions.
 void FillMake(const OpContext& context, const Job& job, v1::FleetJob& out) {
   *out.mutable_pipeline() = job.pipeline;
   if (job.dataset != nullptr) {
     *out.mutable_source_schema() = job.dataset->source_schema;
     out.set_dataset_version(job.dataset->version);
   }
-  out.set_cache(job.options.cache());
-  out.set_epochs(job.options.epochs());
-  const auto placement = context.telemetry.placements.find(job.id);
-  if (placement != context.telemetry.placements.end()) *out.mutable_placement() = placement->second;
-  if (!job.epoch.has_value()) return;
-  out.set_records_done(job.epoch->counts().delivered + job.epoch->counts().settled);
+  const auto told = context.telemetry.caches.find(job.id);
+  if (told == context.telemetry.caches.end()) return;
+  if (told->second.has_placement()) *out.mutable_placement() = told->second.placement();
+  if (told->second.has_plan()) *out.mutable_plan() = told->second.plan();
+}
+
+uint64_t RecordsDone(const EpochCounts& counts) { return counts.delivered + counts.settled; }
+
+void FillRecords(const Job& job, v1::FleetJob& out) {
+  if (job.epoch.has_value()) out.set_records_done(RecordsDone(job.epoch->counts()));
+  for (const auto& [number, epoch] : job.finished) {  // the last one counts
+    if (!epoch.abandoned) out.set_epoch_records(RecordsDone(epoch.counts));
+  }
 }
 
 void FillJob(OpContext& context, const Job& job, bool make, v1::FleetJob& out) {
@@ -79,7 +85,10 @@ void FillJob(OpContext& context, const Job& job, bool make, v1::FleetJob& out) {
   out.set_least_workers(job.options.least_workers());
   out.set_most_workers(job.options.most_workers());
   out.set_splits(job.dataset == nullptr ? 0 : job.dataset->splits.size());
+  out.set_cache(job.options.cache());
+  out.set_epochs(job.options.epochs());
   FillClients(context, job, out);
+  FillRecords(job, out);
   if (make) FillMake(context, job, out);
   if (!job.epoch.has_value()) return;
   const Epoch& epoch = *job.epoch;

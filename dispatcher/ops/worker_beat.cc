@@ -36,8 +36,9 @@ std::set<JobId> TakeReports(OpContext& context, const v1::WorkerBeatRequest& req
 void FillCache(const OpContext& context, const Job& job, v1::TaskDef& def) {
   if (job.options.cache() == v1::CACHING_OFF) def.mutable_cache()->set_none(true);
   if (job.options.cache() != v1::CACHING_AUTO) return;
-  const auto placement = context.telemetry.placements.find(job.id);
-  if (placement != context.telemetry.placements.end()) *def.mutable_cache() = placement->second;
+  const auto told = context.telemetry.caches.find(job.id);
+  if (told != context.telemetry.caches.end() && told->second.has_placement())
+    *def.mutable_cache() = told->second.placement();
 }
 
 void FillTask(const OpContext& context, const Job& job, const Task& task, v1::TaskDef& def) {

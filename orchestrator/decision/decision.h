@@ -5,10 +5,13 @@
 // A new kind of action is a new Verb here; who carries it out is the driver's business.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "orchestrator/decision/cache_plan.h"
 
 namespace headrace::orchestrate {
 
@@ -37,9 +40,11 @@ using Numbers = std::vector<std::pair<std::string, double>>;
 
 struct Decision {
   std::string policy = {};  // "autoscale", "placement", "capacity"
-  Action action;
+  Action action = {};
   std::string reason = {};  // one sentence, with its numbers; no full stop
-  Numbers numbers;
+  Numbers numbers = {};
+  // Of a policy of caches: the whole of it, as it stands from now on.
+  std::shared_ptr<const CachePlan> plan = {};
 };
 
 // "autoscale: set_workers 6: job 'a' takes 412/s, a worker makes 71/s".

@@ -23,7 +23,7 @@ class Policy {
   virtual ~Policy() = default;
   virtual const std::string& name() const = 0;
   // One decision for each thing that it decides about; a hold with its reason when nothing is to be
-  // done. Never empty.
+  // done. Empty where there is nothing to decide about.
   virtual std::vector<Decision> Decide(const Observation& observation) = 0;
 };
 

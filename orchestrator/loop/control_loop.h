@@ -17,7 +17,9 @@
 #include "common/metrics/metrics.h"
 #include "orchestrator/decision/policy.h"
 #include "orchestrator/drivers/scaling_driver.h"
+#include "orchestrator/loop/cache_orders.h"
 #include "orchestrator/observation/collector.h"
+#include "orchestrator/pipelines/pipeline_reader.h"
 #include "orchestrator/timeline/timeline.h"
 #include "rpc/fleet_calls.h"
 
@@ -34,6 +36,8 @@ class ControlLoop {
     ScalingDriver* driver = nullptr;
     const Clock* clock = nullptr;
     Metrics* metrics = nullptr;
+    // For policies of caches; null: there are none.
+    PipelineReader* pipelines = nullptr;
   };
   // `policies` are asked in their order. `uid`: of this process, random, not 0.
   ControlLoop(const Options& options, Deps deps, std::vector<std::unique_ptr<Policy>> policies,
@@ -45,10 +49,13 @@ class ControlLoop {
   const Timeline& timeline() const { return timeline_; }
 
  private:
-  absl::StatusOr<v1::ObserveFleetReply> Ask();
-  void CutWindow(const v1::ObserveFleetReply& fleet);
+  absl::StatusOr<v1::ObserveFleetReply> Ask(bool pipelines);
+  // What an orchestrator before this one has told jobs, and goes on until something is decided.
+  absl::Status Adopt();
+  absl::Status CutWindow(const v1::ObserveFleetReply& fleet);
   void Decide(const Observation& seen);
   void Show(const Observation& seen);
+  void Show(const Observation& seen, const CachePlan& plan);
 
   const Options options_;
   const Deps deps_;
@@ -56,6 +63,8 @@ class ControlLoop {
   const uint64_t uid_;
   Timeline timeline_;
   Collector collector_;
+  CacheOrders orders_;
+  uint64_t cluster_ = 0;    // that was adopted; 0: none yet
   bool as_wanted_ = false;  // the fleet, at the last poll
   LogLimiter away_{absl::Seconds(30)};
   LogLimiter trouble_{absl::Seconds(10)};

@@ -67,7 +67,11 @@ void Collector::Look(const v1::ObserveFleetReply& totals) {
     for (const v1::FleetClient& client : job.clients()) {
       if (client.measured()) begun_->clients.try_emplace(client.client(), client);
     }
-    for (const v1::FleetTask& task : job.tasks()) begun_->tasks.try_emplace(task.task(), task);
+    for (const v1::FleetTask& task : job.tasks()) {
+      begun_->tasks.try_emplace(task.task(), task);
+      begun_->last_tasks[job.job()][task.task()] = task;
+    }
+    begun_->records.try_emplace(job.job(), job.epoch(), job.records_done());
     if (!job.running()) continue;
     Fill& fill = fills_[job.job()];
     const double now = MeanFill(job);
@@ -80,8 +84,10 @@ void Collector::Look(const v1::ObserveFleetReply& totals) {
 }
 
 void Collector::AddSteps(const v1::FleetJob& now, JobObservation& job) const {
-  for (const v1::FleetTask& task : now.tasks()) {
-    const auto before = begun_->tasks.find(task.task());
+  const auto tasks = begun_->last_tasks.find(now.job());
+  if (tasks == begun_->last_tasks.end()) return;
+  for (const auto& [id, task] : tasks->second) {
+    const auto before = begun_->tasks.find(id);
     if (before == begun_->tasks.end()) continue;
     for (int i = 0; i < std::min(task.steps_size(), before->second.steps_size()); ++i) {
       const v1::FleetStep& step = task.steps(i);
@@ -93,6 +99,9 @@ void Collector::AddSteps(const v1::FleetJob& now, JobObservation& job) const {
       at->rows_out += Since(step.rows_out(), then.rows_out());
       at->bytes_in += Since(step.bytes_in(), then.bytes_in());
       at->bytes_out += Since(step.bytes_out(), then.bytes_out());
+      at->blocks += Since(step.blocks(), then.blocks());
+      at->cpu_square += Since(step.cpu_square(), then.cpu_square());
+      at->wall_seconds += Since(step.wall_seconds(), then.wall_seconds());
     }
   }
 }
@@ -106,6 +115,7 @@ WorkerObservation Collector::ObserveWorker(const v1::FleetWorker& now) const {
   worker.condition =
       now.state() == "draining" ? WorkerCondition::kDraining : WorkerCondition::kReady;
   worker.cores = now.load().threads() != 0 ? now.load().threads() : now.cores();
+  worker.readers = std::max(1u, now.load().readers());
   worker.tasks = now.tasks();
   const auto before = begun_->workers.find(now.worker());
   if (before == begun_->workers.end()) return worker;
@@ -135,6 +145,40 @@ void Collector::AddWork(const v1::FleetWorker& now, std::vector<JobObservation>&
   }
 }
 
+void Collector::AddTiers(const v1::FleetWorker& now, std::vector<TierObservation>& tiers) const {
+  const auto before = begun_->workers.find(now.worker());
+  for (const v1::TierLoad& tier : now.load().tiers()) {
+    v1::TierLoad then = tier;  // nobody knows since when
+    if (before != begun_->workers.end()) {
+      for (const v1::TierLoad& earlier : before->second.load().tiers()) {
+        if (earlier.tier() == tier.tier()) then = earlier;
+      }
+    }
+    TierObservation& seen = tiers.emplace_back();
+    seen.worker = now.worker();
+    seen.tier = tier.tier();
+    seen.capacity_bytes = static_cast<double>(tier.limit_bytes());
+    seen.used_bytes = static_cast<double>(tier.used_bytes());
+    seen.hits = Since(tier.hits(), then.hits());
+    seen.read_bytes = Since(tier.read_bytes(), then.read_bytes());
+    seen.read_seconds = Since(tier.read_seconds(), then.read_seconds());
+    seen.fills = Since(tier.fills(), then.fills());
+    seen.filled_bytes = Since(tier.filled_bytes(), then.filled_bytes());
+    seen.fill_seconds = Since(tier.fill_seconds(), then.fill_seconds());
+  }
+}
+
+double Collector::RecordsOf(const v1::FleetJob& now) const {
+  const auto begun = begun_->records.find(now.job());
+  if (begun == begun_->records.end()) return 0;
+  const auto& [epoch, before] = begun->second;
+  if (now.epoch() == epoch) return Since(now.records_done(), before);
+  const double rest = now.epoch_records() > before && now.epoch() == epoch + 1
+                          ? static_cast<double>(now.epoch_records() - before)
+                          : 0;
+  return rest + static_cast<double>(now.records_done());
+}
+
 JobObservation Collector::ObserveJob(const v1::FleetJob& now, double seconds) const {
   JobObservation job;
   job.job = now.job();
@@ -148,6 +192,18 @@ JobObservation Collector::ObserveJob(const v1::FleetJob& now, double seconds) co
   if (now.splits() > 0) {
     job.epoch_progress =
         static_cast<double>(now.splits_retired()) / static_cast<double>(now.splits());
+  }
+  job.epoch = now.epoch();
+  job.records = RecordsOf(now);
+  job.records_done = static_cast<double>(now.records_done());
+  job.epoch_records = static_cast<double>(now.epoch_records());
+  job.epochs = now.epochs();
+  if (now.cache() == v1::CACHING_AUTO) job.cache = CacheChoosing::kAuto;
+  if (now.cache() == v1::CACHING_OFF) job.cache = CacheChoosing::kOff;
+  if (now.has_placement()) {
+    const v1::CachePlacement& told = now.placement();
+    job.placement = {told.none(), told.before_step(), told.tier(),
+                     told.share() > 0 ? told.share() : 1};
   }
   double elements = 0;
   double bytes = 0;
@@ -200,6 +256,7 @@ Observation Collector::End(const v1::ObserveFleetReply& totals, size_t workers_w
     if (KeptForAJob(worker)) continue;
     seen.workers.push_back(ObserveWorker(worker));
     AddWork(worker, seen.jobs);
+    AddTiers(worker, seen.tiers);
   }
   Begin(totals);
   return seen;

@@ -7,6 +7,8 @@
 
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "headrace/v1/fleet.pb.h"
 #include "orchestrator/observation/observation.h"
@@ -39,12 +41,17 @@ class Collector {
     uint64_t workers_lost = 0;
     std::map<uint64_t, v1::FleetClient> clients = {};
     std::map<uint64_t, v1::FleetTask> tasks = {};
+    // At the last look at each, by job and task: those that are gone did something, too.
+    std::map<uint64_t, std::map<uint64_t, v1::FleetTask>> last_tasks = {};
     std::map<uint64_t, v1::FleetWorker> workers = {};
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>> records = {};  // by job: epoch, done of it
     std::map<uint64_t, bool> whole = {};  // workers that were there from the beginning
   };
   JobObservation ObserveJob(const v1::FleetJob& now, double seconds) const;
   void AddSteps(const v1::FleetJob& now, JobObservation& job) const;
   WorkerObservation ObserveWorker(const v1::FleetWorker& now) const;
+  double RecordsOf(const v1::FleetJob& now) const;
+  void AddTiers(const v1::FleetWorker& now, std::vector<TierObservation>& tiers) const;
   void AddWork(const v1::FleetWorker& now, std::vector<JobObservation>& jobs) const;
 
   std::optional<Beginning> begun_;

@@ -167,5 +167,52 @@ TEST(CollectorTest, LostWorkersAreCounted) {
   EXPECT_EQ(collector.End(later, 1).workers_lost, 0u);
 }
 
+TEST(CollectorTest, ATaskThatEndedInTheWindowDidSomethingToo) {
+  Collector collector;
+  collector.Begin(Totals(100, 1000, 50, 10, 30));
+  collector.Look(Totals(104, 1040, 54, 10, 36));
+  auto next = Totals(110, 1080, 58, 12, 45);
+  next.mutable_jobs(0)->mutable_tasks(0)->set_task(99);
+  const Observation seen = collector.End(next, 1);
+  EXPECT_DOUBLE_EQ(seen.jobs.at(0).steps.at(0).cpu_seconds, 3);
+}
+
+TEST(CollectorTest, RecordsAreCountedOverTheEndOfAnEpoch) {
+  const auto at = [](double seconds, uint64_t epoch, uint64_t done, uint64_t whole) {
+    auto totals = Totals(seconds, 1000, 50, 10, 30);
+    totals.mutable_jobs(0)->set_epoch(epoch);
+    totals.mutable_jobs(0)->set_records_done(done);
+    totals.mutable_jobs(0)->set_epoch_records(whole);
+    return totals;
+  };
+  Collector collector;
+  collector.Begin(at(100, 0, 300, 0));
+  EXPECT_DOUBLE_EQ(collector.End(at(110, 0, 700, 0), 1).jobs.at(0).records, 400);
+  const Observation over = collector.End(at(120, 1, 100, 1000), 1);
+  EXPECT_DOUBLE_EQ(over.jobs.at(0).records, 400);
+  EXPECT_DOUBLE_EQ(over.jobs.at(0).epoch_records, 1000);
+  EXPECT_EQ(over.jobs.at(0).epoch, 1u);
+}
+
+TEST(CollectorTest, WhatTiersDidIsOfTheWindow) {
+  const auto at = [](double seconds, uint64_t hits, double read) {
+    auto totals = Totals(seconds, 1000, 50, 10, 30);
+    v1::TierLoad& tier = *totals.mutable_workers(0)->mutable_load()->add_tiers();
+    tier.set_tier("disk");
+    tier.set_limit_bytes(1000);
+    tier.set_hits(hits);
+    tier.set_read_seconds(read);
+    return totals;
+  };
+  Collector collector;
+  collector.Begin(at(100, 5, 1));
+  const Observation seen = collector.End(at(110, 9, 1.5), 1);
+  ASSERT_EQ(seen.tiers.size(), 1u);
+  EXPECT_EQ(seen.tiers[0].tier, "disk");
+  EXPECT_DOUBLE_EQ(seen.tiers[0].capacity_bytes, 1000);
+  EXPECT_DOUBLE_EQ(seen.tiers[0].hits, 4);
+  EXPECT_DOUBLE_EQ(seen.tiers[0].read_seconds, 0.5);
+}
+
 }  // namespace
 }  // namespace headrace::orchestrate

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,49 @@ struct StepObservation {
   double rows_out = 0;
   double bytes_in = 0;
   double bytes_out = 0;
+  // Of the blocks that it worked on: how many, and the sum of (CPU seconds)^2 / rows of each.
+  double blocks = 0;
+  double cpu_square = 0;
+  double wall_seconds = 0;  // reading: that reads took, those that went on at once added up
 };
+
+// One step as it runs, and what a cache behind it would be.
+struct StepFacts {
+  std::string step = {};   // as in StepObservation
+  bool one_to_one = true;  // a row out for each row in
+  bool random = false;     // another result each epoch
+  // In front of which written step rows would be kept, from 0; nullopt: they cannot be kept behind
+  // this one, for this reason.
+  std::optional<size_t> cut = {};
+  std::string no_cut = {};
+  uint64_t key = 0;  // of the rows that leave it: equal ones of two jobs are the same rows
+};
+
+// What a job's pipeline says, before anything of it is measured.
+struct PipelineFacts {
+  std::optional<size_t> source_cut = {};  // as StepFacts::cut, of the rows as they are read
+  std::string no_source_cut = {};
+  uint64_t source_key = 0;
+  std::vector<StepFacts> steps = {};  // in the order in which they run
+  double passes = 1;                  // of an epoch, over the source
+  // The pipeline's own `cache` step: where it stands (a cut), and whether that is a must (its
+  // draws hang on it).
+  std::optional<size_t> own_cache = {};
+  std::string own_tier = {};
+  bool own_is_fixed = false;
+};
+
+// Where rows of a job are kept.
+struct CachePlacement {
+  bool none = false;
+  size_t cut = 0;  // as StepFacts::cut
+  std::string tier = {};
+  double share = 1;  // of the splits
+
+  bool operator==(const CachePlacement&) const = default;
+};
+
+enum class CacheChoosing { kPipeline, kAuto, kOff };
 
 struct JobObservation {
   uint64_t job = 0;
@@ -47,9 +90,20 @@ struct JobObservation {
   double queue_fill = 0;         // of the trainers' prefetch, 0 to 1
   double bytes_per_element = 0;  // as handed over
   double epoch_progress = 0;     // of the splits, 0 to 1
+  uint64_t epoch = 0;            // the running one, or the last
+  double records = 0;            // delivered or settled in the window
+  double records_done = 0;       // of the running epoch, so far
+  double epoch_records = 0;      // of a whole epoch; 0: not known
   double busy_seconds = 0;       // of workers' compute threads, for this job
   double cpu_seconds = 0;
   std::vector<StepObservation> steps = {};
+
+  // For the policies of caches.
+  CacheChoosing cache = CacheChoosing::kPipeline;
+  double epochs = 0;  // that its trainers said they will read; 0: not said
+  std::optional<CachePlacement> placement = {};  // that its new tasks are told
+  std::shared_ptr<const PipelineFacts> facts = {};
+  std::string no_facts = {};  // why there are none
 };
 
 enum class WorkerCondition { kReady, kDraining };
@@ -60,7 +114,8 @@ struct WorkerObservation {
   std::string host = {};
   std::vector<std::string> tags = {};
   WorkerCondition condition = WorkerCondition::kReady;
-  double cores = 0;  // compute threads
+  double cores = 0;    // compute threads
+  double readers = 1;  // files that it can read from at once
   // Of its compute threads' time, how much they were in steps, computing or not: 1 is full. What is
   // left is its spare capacity. Nullopt: it has not been up for the whole window.
   std::optional<double> busy = {};
@@ -69,16 +124,18 @@ struct WorkerObservation {
   double bytes_per_second = 0;  // sent to trainers
 };
 
-// A place where bytes can be kept: for the policies of caches.
+// A place where bytes can be kept: for the policies of caches. What it did, in the window.
 struct TierObservation {
   uint64_t worker = 0;    // 0: shared by all
-  std::string tier = {};  // "memory", "disk", "store"
+  std::string tier = {};  // "memory", "disk", "shared"
   double capacity_bytes = 0;
   double used_bytes = 0;
-  double read_bytes_per_second = 0;  // left after other tenants
-  double write_bytes_per_second = 0;
-  double hits = 0;
-  double misses = 0;
+  double hits = 0;  // splits
+  double read_bytes = 0;
+  double read_seconds = 0;  // that reads took, those that went on at once added up
+  double fills = 0;
+  double filled_bytes = 0;
+  double fill_seconds = 0;
 };
 
 struct Observation {

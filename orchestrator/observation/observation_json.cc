@@ -19,6 +19,23 @@ void EachField(Fields& f, StepObservation& step) {
   f("rows_out", step.rows_out);
   f("bytes_in", step.bytes_in);
   f("bytes_out", step.bytes_out);
+  f("blocks", step.blocks);
+  f("cpu_square", step.cpu_square);
+  f("wall_seconds", step.wall_seconds);
+}
+
+template <typename Fields>
+void EachField(Fields& f, TierObservation& tier) {
+  f("worker", tier.worker);
+  f("tier", tier.tier);
+  f("capacity_bytes", tier.capacity_bytes);
+  f("used_bytes", tier.used_bytes);
+  f("hits", tier.hits);
+  f("read_bytes", tier.read_bytes);
+  f("read_seconds", tier.read_seconds);
+  f("fills", tier.fills);
+  f("filled_bytes", tier.filled_bytes);
+  f("fill_seconds", tier.fill_seconds);
 }
 
 template <typename Fields>
@@ -40,6 +57,10 @@ void EachField(Fields& f, JobObservation& job) {
   f("queue_fill", job.queue_fill);
   f("bytes_per_element", job.bytes_per_element);
   f("epoch_progress", job.epoch_progress);
+  f("epoch", job.epoch);
+  f("records", job.records);
+  f("records_done", job.records_done);
+  f("epoch_records", job.epoch_records);
   f("busy_seconds", job.busy_seconds);
   f("cpu_seconds", job.cpu_seconds);
   f("steps", job.steps);
@@ -69,6 +90,7 @@ void EachField(Fields& f, Observation& seen) {
   f("workers_lost", seen.workers_lost);
   f("jobs", seen.jobs);
   f("workers", seen.workers);
+  f("tiers", seen.tiers);
 }
 
 struct Writer {

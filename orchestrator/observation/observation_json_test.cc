@@ -30,6 +30,7 @@ Observation Example() {
   worker.cpu_seconds = 1.5;
   worker.tasks = 4;
   seen.workers = {worker, {.worker = 2, .busy = 0.5}};
+  seen.tiers = {{.worker = 1, .tier = "disk", .capacity_bytes = 5, .hits = 3}};
   return seen;
 }
 
@@ -54,6 +55,8 @@ TEST(ObservationJsonTest, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(after->workers.at(0).tags, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(after->workers.at(0).busy, std::nullopt);
   EXPECT_EQ(after->workers.at(1).busy, 0.5);
+  EXPECT_EQ(after->tiers.at(0).tier, "disk");
+  EXPECT_EQ(after->tiers.at(0).hits, 3);
   EXPECT_EQ(ToJsonLine(*after), line);  // what is not named above, too
 }
 

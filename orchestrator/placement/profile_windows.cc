@@ -3,67 +3,85 @@
 #include <algorithm>
 
 namespace headrace::orchestrate {
+namespace {
+
+constexpr double kFade = 0.98;  // a window's; the last fifty count
+
+void Add(const StepObservation& step, StepObservation& sum) {
+  const auto add = [&](double StepObservation::* field) {
+    sum.*field = kFade * sum.*field + step.*field;
+  };
+  add(&StepObservation::cpu_seconds);
+  add(&StepObservation::rows_in);
+  add(&StepObservation::rows_out);
+  add(&StepObservation::bytes_in);
+  add(&StepObservation::bytes_out);
+  add(&StepObservation::blocks);
+  add(&StepObservation::cpu_square);
+  add(&StepObservation::wall_seconds);
+}
+
+const StepObservation* Find(const ProfileSums& sums, std::string_view step) {
+  const auto found = sums.steps.find(std::string(step));
+  return found == sums.steps.end() ? nullptr : &found->second;
+}
+
+// Of single rows; of one block nothing is known: as much as the mean.
+double VarianceOf(const StepObservation& sum) {
+  const double mean = sum.cpu_seconds / sum.rows_in;
+  if (sum.blocks <= 1) return mean * mean;
+  return std::max(0.0, sum.cpu_square - sum.cpu_seconds * mean) / (sum.blocks - 1);
+}
+
+}  // namespace
 
 void AddWindow(const JobObservation& job, double window_seconds, ProfileSums& sums) {
-  sums.seconds += window_seconds;
-  sums.order.clear();
+  bool made = false;
   for (const StepObservation& step : job.steps) {
-    sums.order.push_back(step.step);
-    if (!(step.rows_in > 0)) continue;
-    StepSums& sum = sums.steps[step.step];
-    sum.rows_in += step.rows_in;
-    sum.rows_out += step.rows_out;
-    sum.bytes_in += step.bytes_in;
-    sum.bytes_out += step.bytes_out;
-    sum.cpu_seconds += step.cpu_seconds;
-    ++sum.windows;
-    const double mean = step.cpu_seconds / step.rows_in, before = sum.mean;
-    sum.mean += (mean - before) * step.rows_in / sum.rows_in;
-    sum.scatter += step.rows_in * (mean - before) * (mean - sum.mean);
+    if (!(step.rows_in > 0) && !(step.rows_out > 0)) continue;
+    made = true;
+    Add(step, sums.steps[step.step]);
   }
+  if (made) sums.seconds += window_seconds;
 }
 
-JobProfile ProfileOf(const ProfileSums& sums, const JobProfile& known) {
-  JobProfile profile = known;
-  const auto first = sums.order.empty() ? sums.steps.end() : sums.steps.find(sums.order.front());
-  const double source_rows = first == sums.steps.end() ? 0 : first->second.rows_in;
-  if (source_rows <= 0) return profile;
-  profile.source_bytes = first->second.bytes_in / source_rows;
-  for (StepProfile& step : profile.steps) {
-    const auto found = sums.steps.find(step.name);
-    if (found == sums.steps.end()) continue;
-    const StepSums& sum = found->second;
-    step.cpu_seconds = sum.cpu_seconds / sum.rows_in;
-    step.visits = sum.rows_in / source_rows;
-    step.bytes_out = sum.bytes_out / source_rows;
-    step.rows_measured = sum.rows_in;
-    // The mean of n rows scatters by variance / n. One window tells nothing: as much as the mean.
-    step.cpu_variance = sum.windows > 1 ? sum.scatter / static_cast<double>(sum.windows - 1)
-                                        : step.cpu_seconds * step.cpu_seconds;
+std::string Unmeasured(const ProfileSums& sums, const PipelineFacts& facts) {
+  const StepObservation* read = Find(sums, kReadStep);
+  if (read == nullptr || !(read->rows_out > 0)) return "reading";
+  std::string names;
+  for (const StepFacts& step : facts.steps) {
+    const StepObservation* sum = Find(sums, step.step);
+    if (sum == nullptr || !(sum->rows_in > 0)) names += (names.empty() ? "" : ", ") + step.step;
+  }
+  return names;
+}
+
+JobProfile ProfileOf(const ProfileSums& sums, const PipelineFacts& facts) {
+  JobProfile profile;
+  if (const StepObservation* read = Find(sums, kReadStep); read && read->rows_out > 0) {
+    profile.source_bytes = read->bytes_out / read->rows_out;
+    profile.source_cpu_seconds = read->cpu_seconds / read->rows_out;
+  }
+  profile.prefix_keys.push_back(facts.source_key);
+  double visits = 1;
+  for (const StepFacts& fact : facts.steps) {
+    StepProfile& step = profile.steps.emplace_back();
+    step.name = fact.step;
+    step.random = fact.random;
+    step.pinned = !fact.cut.has_value();
+    step.visits = visits;
+    profile.prefix_keys.push_back(fact.key);
+    const StepObservation* sum = Find(sums, fact.step);
+    if (sum == nullptr || !(sum->rows_in > 0)) continue;
+    step.cpu_seconds = sum->cpu_seconds / sum->rows_in;
+    step.cpu_variance = VarianceOf(*sum);
+    step.rows_measured = sum->rows_in;
+    // What a step still holds (shuffle) will leave it.
+    const double through = fact.one_to_one ? 1 : sum->rows_out / sum->rows_in;
+    visits *= through;
+    step.bytes_out = sum->rows_out > 0 ? visits * sum->bytes_out / sum->rows_out : 0;
   }
   return profile;
-}
-
-Decision AsDecision(const PlacementQuestion& question, const JobPlacement& placement) {
-  Decision decision;
-  decision.policy = "placement";
-  decision.reason = placement.reason;
-  decision.numbers = {{"rows_per_second", placement.with.rows_per_second},
-                      {"rows_per_second_without", placement.without.rows_per_second},
-                      {"workers", placement.with.workers},
-                      {"workers_without", placement.without.workers}};
-  decision.action.subject = placement.job;
-  if (!placement.choice.has_value()) return decision;
-  const auto job = std::find_if(question.jobs.begin(), question.jobs.end(),
-                                [&](const JobProfile& j) { return j.job == placement.job; });
-  if (job == question.jobs.end()) return decision;
-  const size_t cut = placement.choice->cut;
-  decision.action.verb = Verb::kPlaceCache;
-  decision.action.subject += "/" + (cut == 0 ? std::string("source") : job->steps[cut - 1].name);
-  decision.action.where = question.cluster.tiers[placement.choice->tier].name;
-  decision.action.amount = CacheBytes(*job, *placement.choice);
-  decision.numbers.push_back({"share", placement.choice->share});
-  return decision;
 }
 
 }  // namespace headrace::orchestrate

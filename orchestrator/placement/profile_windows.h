@@ -1,39 +1,35 @@
 // Profiles from what the engine counts: sums up a job's windows, and makes the JobProfile that
-// placement asks for, with the variance of single rows estimated from how the windows' means
-// scatter. Plain state, owned by whoever keeps the job's history; no clock.
+// placement asks for. Old windows fade, each step's by itself: what a cache saves is not measured
+// any more, and stays known. Plain state, owned by whoever keeps the job's history; no clock.
 #pragma once
 
 #include <map>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "orchestrator/decision/decision.h"
 #include "orchestrator/observation/observation.h"
-#include "orchestrator/placement/placement.h"
+#include "orchestrator/placement/profile.h"
 
 namespace headrace::orchestrate {
 
-struct StepSums {
-  double rows_in = 0, rows_out = 0, bytes_in = 0, bytes_out = 0, cpu_seconds = 0;
-  // Welford's, over windows weighted by their rows.
-  double mean = 0, scatter = 0;
-  size_t windows = 0;
-};
+// The engine's names for what is in front of all steps.
+inline constexpr std::string_view kReadStep = "0:read";
+inline constexpr std::string_view kCachedStep = "0:cached";
+
 struct ProfileSums {
-  std::map<std::string, StepSums> steps;
-  std::vector<std::string> order;  // of the pipeline
-  double seconds = 0;
+  std::map<std::string, StepObservation> steps = {};
+  double seconds = 0;  // of the windows in which rows were made
 };
 
 // Steps that saw no row in the window add nothing.
 void AddWindow(const JobObservation& job, double window_seconds, ProfileSums& sums);
 
-// `known`: all that is not measured by steps, with its steps' names, flags and keys, in the
-// pipeline's order; a step that was not measured keeps its numbers. The first step's rows in are
-// the source's.
-JobProfile ProfileOf(const ProfileSums& sums, const JobProfile& known);
+// The steps that were not seen at work, "" when all were: of those, nothing is known.
+std::string Unmeasured(const ProfileSums& sums, const PipelineFacts& facts);
 
-// What the control loop carries out and shows.
-Decision AsDecision(const PlacementQuestion& question, const JobPlacement& placement);
+// Steps, source and keys; the rest is the caller's. Rows are those of the source: each step's are
+// found from how many leave the one before for each that enters it, so that it does not matter
+// which of them a cache leaves out.
+JobProfile ProfileOf(const ProfileSums& sums, const PipelineFacts& facts);
 
 }  // namespace headrace::orchestrate

@@ -53,10 +53,17 @@ absl::StatusOr<std::unique_ptr<Orchestrator>> Orchestrator::Start(const Orchestr
   }
   std::vector<std::unique_ptr<orchestrate::Policy>> policies;
   policies.push_back(orchestrate::MakeAutoscaler(AutoscaleOptionsOf(config)));
+  if (config.caching.enabled && made->deps_.catalog != nullptr) {
+    orchestrate::CachingOptions caching = CachingOptionsOf(config);
+    caching.scales = made->driver_->scales();
+    policies.push_back(orchestrate::MakeCachingPolicy(caching));
+    made->pipelines_ = std::make_unique<orchestrate::PipelineReader>(*made->deps_.catalog);
+  }
   made->loop_ = std::make_unique<orchestrate::ControlLoop>(
       orchestrate::ControlLoop::Options{config.window, config.call_timeout},
       orchestrate::ControlLoop::Deps{made->deps_.fleet.get(), made->driver_.get(),
-                                     made->deps_.clock, made->deps_.metrics},
+                                     made->deps_.clock, made->deps_.metrics,
+                                     made->pipelines_.get()},
       std::move(policies), FreshUid());
   made->thread_ =
       std::make_unique<PeriodicTask>("hr-orchestrate", config.poll, [self] { self->Poll(); });

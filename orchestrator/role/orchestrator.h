@@ -16,6 +16,7 @@
 #include "common/sync/periodic_task.h"
 #include "orchestrator/drivers/scaling_driver.h"
 #include "orchestrator/loop/control_loop.h"
+#include "orchestrator/pipelines/pipeline_reader.h"
 #include "orchestrator/role/orchestrator_config.h"
 #include "rpc/dispatcher_client.h"
 #include "rpc/fleet_calls.h"
@@ -31,6 +32,8 @@ class Orchestrator {
     Metrics* metrics = nullptr;
     // Driver process: starts a worker that registers with this tag.
     std::function<absl::StatusOr<ChildProcess>(const std::string& tag)> launch;
+    // What pipelines are made of; null: it decides nothing about caches.
+    const Catalog* catalog = nullptr;
   };
   // INVALID_ARGUMENT: a driver that there is not.
   static absl::StatusOr<std::unique_ptr<Orchestrator>> Start(const OrchestratorConfig& config,
@@ -51,6 +54,7 @@ class Orchestrator {
   const OrchestratorConfig config_;
   const Deps deps_;
   std::unique_ptr<orchestrate::ScalingDriver> driver_;
+  std::unique_ptr<orchestrate::PipelineReader> pipelines_;
   std::unique_ptr<orchestrate::ControlLoop> loop_;
   mutable absl::Mutex mutex_;
   absl::Status health_ ABSL_GUARDED_BY(mutex_);

@@ -13,6 +13,12 @@ ConfigSpec<OrchestratorConfig> OrchestratorConfigSpec() {
       .Field("trainer", &OrchestratorPrices::trainer, "of an hour of one trainer (a rank)",
              Between(0.0, 1e9))
       .Field("worker", &OrchestratorPrices::worker, "of an hour of one worker", Between(0.0, 1e9));
+  ConfigSpec<CachingConfig> caching;
+  caching
+      .Field("enabled", &CachingConfig::enabled,
+             "decide where jobs whose option is `cache: auto` keep rows")
+      .Field("network_bytes_per_second", &CachingConfig::network_bytes_per_second,
+             "of one worker; 0: not known, and no limit in what is predicted");
   ConfigSpec<ProcessDriverConfig> process;
   process
       .Field("worker_arguments", &ProcessDriverConfig::worker_arguments,
@@ -70,6 +76,7 @@ ConfigSpec<OrchestratorConfig> OrchestratorConfigSpec() {
       .Field("start_patience", &C::start_patience,
              "how long workers that were asked for may take to come up")
       .Field("call_timeout", &C::call_timeout, "bound of one call to the dispatcher")
+      .Section("caching", &C::caching, caching, "where rows are kept between epochs")
       .Section("process", &C::process, process, "of the driver process")
       .Section("kubernetes", &C::kubernetes, kubernetes, "of the driver kubernetes")
       .Section("log", &C::log, LogSection(), "what is logged, and how")
@@ -92,6 +99,17 @@ orchestrate::AutoscaleOptions AutoscaleOptionsOf(const OrchestratorConfig& confi
   options.calm_windows = static_cast<size_t>(config.calm_windows);
   options.idle_seconds = absl::ToDoubleSeconds(config.idle_time);
   options.start_patience_seconds = absl::ToDoubleSeconds(config.start_patience);
+  return options;
+}
+
+orchestrate::CachingOptions CachingOptionsOf(const OrchestratorConfig& config) {
+  orchestrate::CachingOptions options;
+  options.min_workers = static_cast<size_t>(config.min_workers);
+  options.max_workers = static_cast<size_t>(config.max_workers);
+  options.trainer_price = config.prices.trainer;
+  options.worker_price = config.prices.worker;
+  options.network_bytes_per_second =
+      static_cast<double>(config.caching.network_bytes_per_second.value);
   return options;
 }
 

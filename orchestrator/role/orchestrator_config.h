@@ -11,12 +11,18 @@
 #include "common/logging/logging.h"
 #include "common/tls_files.h"
 #include "orchestrator/autoscale/autoscaler.h"
+#include "orchestrator/placement/placement_policy.h"
 
 namespace headrace {
 
 struct OrchestratorPrices {
   double trainer = 20;
   double worker = 1;
+};
+
+struct CachingConfig {
+  bool enabled = true;
+  ByteCount network_bytes_per_second = {0};
 };
 
 struct ProcessDriverConfig {
@@ -52,6 +58,7 @@ struct OrchestratorConfig {
   absl::Duration idle_time = absl::Minutes(1);
   absl::Duration start_patience = absl::Minutes(3);
   absl::Duration call_timeout = absl::Seconds(2);
+  CachingConfig caching;
   ProcessDriverConfig process;
   KubernetesDriverConfig kubernetes;
   LoggingConfig log;
@@ -59,5 +66,6 @@ struct OrchestratorConfig {
 
 ConfigSpec<OrchestratorConfig> OrchestratorConfigSpec();
 orchestrate::AutoscaleOptions AutoscaleOptionsOf(const OrchestratorConfig& config);
+orchestrate::CachingOptions CachingOptionsOf(const OrchestratorConfig& config);
 
 }  // namespace headrace

@@ -45,6 +45,7 @@ class EngineCacheTest : public testing::Test {
     Outcome out = rig.RunSplits(kRecords);
     EXPECT_TRUE(rig.task().status().ok()) << rig.task().status();
     EXPECT_TRUE(rig.task().Idle());
+    stats_ = rig.task().Stats();
     return out;
   }
   static void ExpectSame(const Outcome& a, const Outcome& b) {
@@ -60,7 +61,16 @@ class EngineCacheTest : public testing::Test {
 
   inline static const std::vector<uint64_t> kRecords = {300, 1, 70, 256};
   std::shared_ptr<MemoryPrefixCache> cache_ = std::make_shared<MemoryPrefixCache>();
+  uint64_t RowsOut(const std::string& step) const {
+    for (const v1::StepStats& each : stats_.steps()) {
+      if (each.step() == step) return each.rows_out();
+    }
+    ADD_FAILURE() << "no step " << step;
+    return 0;
+  }
+
   std::atomic<int> reads_ = 0;
+  v1::TaskStats stats_;  // of the last run
 };
 
 TEST_F(EngineCacheTest, TheSecondTimeNothingIsReadAndAllIsTheSame) {
@@ -79,6 +89,23 @@ TEST_F(EngineCacheTest, TheSecondTimeNothingIsReadAndAllIsTheSame) {
   EXPECT_EQ(cache_->hits(), 4);
   ExpectSame(plain, first);
   ExpectSame(plain, second);
+}
+
+TEST_F(EngineCacheTest, WhatCameFromTheCacheIsCountedApartFromWhatWasRead) {
+  const std::vector<v1::Step> steps = {MakeStep("drop_some", {{"every", 3}}), Cache(),
+                                       MakeStep("drop_some", {{"every", 5}})};
+  Run(Options(steps));
+  EXPECT_EQ(RowsOut("0:read"), 627u);
+  EXPECT_EQ(RowsOut("0:cached"), 0u);
+  const uint64_t kept = RowsOut("1:drop_some");
+  Run(Options(steps));
+  EXPECT_EQ(RowsOut("0:read"), 0u);
+  EXPECT_EQ(RowsOut("0:cached"), kept);
+  EXPECT_EQ(RowsOut("1:drop_some"), 0u);
+  Rig::Options without = Options(steps);
+  without.cache = nullptr;
+  Run(std::move(without));
+  for (const v1::StepStats& step : stats_.steps()) EXPECT_NE(step.step(), "0:cached");
 }
 
 TEST_F(EngineCacheTest, BlankRecordsAndACacheInFrontOfAllStepsAreNoDifferent) {

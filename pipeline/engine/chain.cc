@@ -32,7 +32,8 @@ absl::StatusOr<uint64_t> Chain::Run(Block& block, CachePassage& passage) const {
     if (block.rows() == 0) break;
     if (passage.cached && step.index < cache_) continue;
     if (step.index == cache_) passage.Deposit(block);
-    step.tally->In(block.rows(), bytes);
+    const size_t rows = block.rows();
+    step.tally->In(rows, bytes);
     const absl::Status status = step.node->stateless->Run(block, step.context);
     if (!status.ok()) return Annotate(status, step.where);
     if (!block.failures().empty()) passage.fill.reset();  // breaks it
@@ -41,7 +42,7 @@ absl::StatusOr<uint64_t> Chain::Run(Block& block, CachePassage& passage) const {
     bytes = block.live_bytes();
     step.tally->Out(block.rows(), bytes);
     const uint64_t now = cpu_.ThreadNanos();
-    step.tally->Cpu(now - before);
+    step.tally->Cpu(now - before, rows);
     before = now;
   }
   // The rest of the chain has nothing to do, but what follows expects the last schema.

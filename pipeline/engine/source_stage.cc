@@ -192,7 +192,7 @@ SourceStage::Item SourceStage::Sift(Lane& lane, Block block, bool more, uint64_t
   }
   item.passed = lane.sieve->Sift(block);
   item.passage.cached = lane.cached != nullptr;
-  if (!item.passage.cached) tally_.Out(block.rows(), block.live_bytes());
+  (item.passage.cached ? cached_tally_ : tally_).Out(block.rows(), block.live_bytes());
   if (lane.fill != nullptr) Keep(lane, block, item, more);
   lane.records += item.passed.records;
   item.until = std::min(lane.records, end);
@@ -249,7 +249,9 @@ bool SourceStage::ReadOnce(const std::shared_ptr<Lane>& lane) {
     const uint64_t end = Claim(*lane, block);
     item = Sift(*lane, std::move(block), *more, end);
   }
-  tally_.Cpu(deps_.cpu->ThreadNanos() - before);
+  StepTally& tally = item && item->passage.cached ? cached_tally_ : tally_;
+  tally.Cpu(deps_.cpu->ThreadNanos() - before, item && item->block ? item->block->rows() : 0);
+  tally.Wall(static_cast<uint64_t>(absl::ToInt64Nanoseconds(deps_.clock->Steady() - start)));
 
   bool item_ready = false;
   bool want_leases = false;

@@ -94,6 +94,8 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   BlockSizer& sizer() { return sizer_; }
   const StepTally& tally() const { return tally_; }
   StepTally& tally() { return tally_; }
+  // Of what came from the cache instead.
+  const StepTally& cached_tally() const { return cached_tally_; }
   uint64_t bytes() const;  // read ahead
   uint64_t peak_bytes() const;
   uint64_t window_bytes() const;  // the present bound of bytes()
@@ -154,6 +156,7 @@ class SourceStage : public std::enable_shared_from_this<SourceStage> {
   const Options options_;
   BlockSizer sizer_;
   StepTally tally_;
+  StepTally cached_tally_;
 
   // Held for reading around callbacks, so that Stop() can wait for them. Taken before mutex_.
   absl::Mutex gate_;

@@ -244,6 +244,8 @@ v1::TaskStats StagedTask::Stats() const {
   for (size_t i = 0; i < tallies_.size(); ++i) {
     tallies_[i]->Fill(deps_.graph->nodes()[i].Label(), *stats.add_steps());
   }
+  if (deps_.cache != nullptr && deps_.graph->cache())
+    source_->cached_tally().Fill("0:cached", *stats.add_steps());
   uint64_t queued = source_->bytes() + output_.bytes();
   uint64_t held = 0;
   absl::MutexLock lock(&mutex_);

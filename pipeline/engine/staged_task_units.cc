@@ -182,7 +182,7 @@ void StagedTask::FinishAsync(size_t stage, uint64_t ticket, uint64_t rows, Chain
   absl::Status status =
       result.ok() ? AcceptEmitted(step, result->block) : Annotate(result.status(), step.where);
   if (status.ok()) {
-    step.tally->Cpu(result->cpu_nanos);
+    step.tally->Cpu(result->cpu_nanos, rows);
     s.sizer->Measured(rows, time.cpu_nanos + result->cpu_nanos, ElapsedNanos(time.began));
     step.tally->Out(result->block.rows(), result->block.live_bytes());
     if (result->block.rows() == 0) passage.Deposit(result->block);
@@ -237,7 +237,7 @@ absl::Status StagedTask::RunStep(Stage& stage, Parcel parcel, std::vector<Parcel
     out.emplace_back().flush = flush;
   }
   const uint64_t nanos = cpu_.ThreadNanos() - before;
-  step.tally->Cpu(nanos);
+  step.tally->Cpu(nanos, rows);
   if (stage.chain.empty()) stage.sizer->Measured(rows, nanos, ElapsedNanos(began));
   if (!status.ok()) return Annotate(status, step.where);
   return accepted;

@@ -42,7 +42,7 @@ FOLDERS = {
         {"observation"},
         {"decision"},
         {"autoscale", "placement", "capacity", "sharing", "tiering"},  # policies: pure functions
-        {"drivers", "timeline"},
+        {"drivers", "pipelines", "timeline"},
         {"loop"},
         {"role"},
         {"simulator"},

@@ -50,8 +50,8 @@ def lines(tmp_path_factory):
 class Caching(Cluster):
     """A cluster whose workers have caches, and metrics."""
 
-    def __init__(self, directory, workers=1, memory="0", disk=None, disk_bytes="64MiB", env=None, dispatcher_args=()):
-        args = ["--cache.memory-bytes", memory]
+    def __init__(self, directory, workers=1, memory="0", disk=None, disk_bytes="64MiB", env=None, dispatcher_args=(), worker_args=()):
+        args = ["--cache.memory-bytes", memory, *worker_args]
         if disk:
             args += ["--cache.disk.path", str(disk), "--cache.disk.bytes", disk_bytes]
         self.ports = []

@@ -1,11 +1,12 @@
 """A trainer for tests: reads epochs of a job and writes down what it got.
 
-trainer.py ADDRESS PIPELINE.yaml OUT.json --job J --field F [--rank R --world N --epochs E --sharding S --sleep SECONDS]
+trainer.py ADDRESS PIPELINE.yaml OUT.json --job J --field F [--rank R --world N --epochs E --sharding S --sleep SECONDS ...]
 OUT.json: a list per epoch of the hex digests of field F of every record, in the order of arrival.
 """
 import argparse
 import hashlib
 import json
+import os
 import time
 
 import numpy as np
@@ -36,15 +37,19 @@ def main():
     parser.add_argument("--sharding", default="dynamic")
     parser.add_argument("--sleep", type=float, default=0, help="seconds that each batch takes the trainer")
     parser.add_argument("--cache", default="pipeline")
+    parser.add_argument("--said", type=int, default=0, help="how many epochs it says that it will read")
+    parser.add_argument("--hold", help="a file; the second epoch is begun once it is there")
     args = parser.parse_args()
 
     epochs = []
     with hr.connect(args.address) as cluster:
         loader = cluster.stream(hr.from_yaml(args.pipeline), job=args.job, sharding=args.sharding, rank=args.rank,
-                                world_size=args.world, cache=args.cache)
+                                world_size=args.world, cache=args.cache, epochs=args.said)
         for epoch in range(args.epochs):
             seen = []
             epochs.append(seen)
+            while epoch == 1 and args.hold and not os.path.exists(args.hold):
+                time.sleep(0.02)
             loader.set_epoch(epoch)
             try:
                 batches = iter(loader)

@@ -8,7 +8,8 @@ import sys
 import processes
 
 
-def train(cluster, pipeline, field, directory, job, sharding="dynamic", trainers=1, epochs=1, sleep=0.0, during=None, cache="pipeline"):
+def train(cluster, pipeline, field, directory, job, sharding="dynamic", trainers=1, epochs=1, sleep=0.0, during=None, cache="pipeline", said=0,
+          hold=None):
     """Runs trainers as processes to their end; per epoch the digests that they got, all together."""
     outs, running = [], []
     for rank in range(trainers):
@@ -16,7 +17,8 @@ def train(cluster, pipeline, field, directory, job, sharding="dynamic", trainers
         running.append(subprocess.Popen(
             [sys.executable, os.path.join(os.path.dirname(__file__), "trainer.py"), cluster.address, str(pipeline), str(outs[-1]),
              "--job", job, "--field", field, "--rank", str(rank), "--world", str(trainers), "--epochs", str(epochs),
-             "--sharding", sharding, "--sleep", str(sleep), "--cache", cache], stderr=subprocess.PIPE, text=True))
+             "--sharding", sharding, "--sleep", str(sleep), "--cache", cache, "--said", str(said), *(["--hold", str(hold)] if hold else [])],
+            stderr=subprocess.PIPE, text=True))
     try:
         if during:
             during()
