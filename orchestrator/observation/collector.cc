@@ -44,6 +44,8 @@ double MeanFill(const v1::FleetJob& job) {
 }  // namespace
 
 void Collector::Begin(const v1::ObserveFleetReply& totals) {
+  if (begun_.has_value() && begun_->cluster != totals.cluster()) newest_task_ = 0;
+  looks_ = 0;
   begun_.emplace();
   begun_->cluster = totals.cluster();
   begun_->at_seconds = totals.at_seconds();
@@ -63,15 +65,14 @@ void Collector::Look(const v1::ObserveFleetReply& totals) {
   for (const v1::FleetWorker& worker : totals.workers()) {
     if (worker.has_load()) begun_->workers.try_emplace(worker.worker(), worker);
   }
+  uint64_t newest = newest_task_;
   for (const v1::FleetJob& job : totals.jobs()) {
     for (const v1::FleetClient& client : job.clients()) {
       if (client.measured()) begun_->clients.try_emplace(client.client(), client);
     }
-    for (const v1::FleetTask& task : job.tasks()) {
-      begun_->tasks.try_emplace(task.task(), task);
-      begun_->last_tasks[job.job()][task.task()] = task;
-    }
+    for (const v1::FleetTask& task : job.tasks()) LookAt(task, job.job());
     begun_->records.try_emplace(job.job(), job.epoch(), job.records_done());
+    for (const v1::FleetTask& task : job.tasks()) newest = std::max(newest, task.task());
     if (!job.running()) continue;
     Fill& fill = fills_[job.job()];
     const double now = MeanFill(job);
@@ -81,6 +82,24 @@ void Collector::Look(const v1::ObserveFleetReply& totals) {
     fill.hungry += 1;
     if (WaitsToBeSent(totals, job.job())) fill.on_the_way += 1;
   }
+  newest_task_ = newest;
+  ++looks_;
+}
+
+void Collector::LookAt(const v1::FleetTask& task, uint64_t job) {
+  if (!begun_->tasks.contains(task.task())) {
+    v1::FleetTask& first = begun_->tasks[task.task()] = task;
+    // Tasks are numbered as they begin: one that is newer than all that were seen has done in this
+    // window whatever it did, be it that an epoch's work is over before the first look at it.
+    if (looks_ > 0 && task.task() > newest_task_) {
+      for (v1::FleetStep& step : *first.mutable_steps()) {
+        const std::string name = step.step();
+        step.Clear();
+        step.set_step(name);
+      }
+    }
+  }
+  begun_->last_tasks[job][task.task()] = task;
 }
 
 void Collector::AddSteps(const v1::FleetJob& now, JobObservation& job) const {

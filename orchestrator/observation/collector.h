@@ -2,7 +2,8 @@
 // window and its end. Owned by the control loop (or a command that shows the cluster); no clock of
 // its own: a window is as long as the dispatcher's clock says.
 //
-// Who comes in the window counts from the first look at it; who goes takes along what it did.
+// Who comes in the window counts from the first look at it, but for tasks that began in it; who
+// goes takes along what it did, but for what its tasks did.
 #pragma once
 
 #include <map>
@@ -48,6 +49,7 @@ class Collector {
     std::map<uint64_t, bool> whole = {};  // workers that were there from the beginning
   };
   JobObservation ObserveJob(const v1::FleetJob& now, double seconds) const;
+  void LookAt(const v1::FleetTask& task, uint64_t job);
   void AddSteps(const v1::FleetJob& now, JobObservation& job) const;
   WorkerObservation ObserveWorker(const v1::FleetWorker& now) const;
   double RecordsOf(const v1::FleetJob& now) const;
@@ -56,6 +58,8 @@ class Collector {
 
   std::optional<Beginning> begun_;
   std::map<uint64_t, Fill> fills_;  // by job
+  uint64_t looks_ = 0;              // in this window
+  uint64_t newest_task_ = 0;        // of all that were seen, in this life of the dispatcher
 };
 
 }  // namespace headrace::orchestrate

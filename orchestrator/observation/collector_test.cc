@@ -173,8 +173,21 @@ TEST(CollectorTest, ATaskThatEndedInTheWindowDidSomethingToo) {
   collector.Look(Totals(104, 1040, 54, 10, 36));
   auto next = Totals(110, 1080, 58, 12, 45);
   next.mutable_jobs(0)->mutable_tasks(0)->set_task(99);
+  next.mutable_jobs(0)->mutable_tasks(0)->clear_steps();
   const Observation seen = collector.End(next, 1);
   EXPECT_DOUBLE_EQ(seen.jobs.at(0).steps.at(0).cpu_seconds, 3);
+}
+
+TEST(CollectorTest, ATaskThatBeganInTheWindowCountsFromItsBeginning) {
+  Collector collector;
+  collector.Begin(Totals(100, 1000, 50, 10, 30));
+  auto next = Totals(110, 1080, 58, 12, 45);
+  next.mutable_jobs(0)->mutable_tasks(0)->set_task(99);
+  EXPECT_DOUBLE_EQ(collector.End(next, 1).jobs.at(0).steps.at(0).cpu_seconds, 22.5);
+  // One that is old, and was not told of so far (the dispatcher was restarted), does not.
+  auto old = Totals(120, 1080, 58, 12, 60);
+  old.mutable_jobs(0)->mutable_tasks(0)->set_task(50);
+  EXPECT_DOUBLE_EQ(collector.End(old, 1).jobs.at(0).steps.at(0).cpu_seconds, 0);
 }
 
 TEST(CollectorTest, RecordsAreCountedOverTheEndOfAnEpoch) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,7 +121,7 @@ struct CachingWorld {
     job.records = passed;
     job.records_done = done;
     job.epoch = epoch;
-    job.epoch_progress = done / rows;
+    job.epoch_progress = std::floor(100 * done / rows) / 100;
     job.placement = told;
     Observation seen{.at_seconds = now, .window_seconds = seconds_};
     seen.jobs = {job};

@@ -193,6 +193,7 @@ class Decider {
   PlacementDecision Decide() {
     const size_t count = question_.jobs.size();
     Plan plan = search_.Best();
+    if (rule_.share_slack > 0) Enlarge(plan);
     reasons_.assign(count, "");
     for (const std::set<size_t>& group : Groups(question_, plan)) Adopt(group, plan);
     PlacementDecision decision;
@@ -204,6 +205,24 @@ class Decider {
   }
 
  private:
+  // Caches that several share grow together.
+  void Enlarge(Plan& plan) const {
+    const double most = (1 + rule_.share_slack) * PlanCost(question_, plan);
+    for (const std::set<size_t>& group : Groups(question_, plan)) {
+      const size_t first = *group.begin();
+      const CacheChoice now = *plan[first];
+      Plan best = plan;
+      for (const auto& option : search_.options(first)) {
+        if (!option.has_value() || option->cut != now.cut || option->tier != now.tier) continue;
+        if (option->share <= best[first]->share) continue;
+        Plan larger = plan;
+        for (size_t job : group) larger[job]->share = option->share;
+        if (PlanCost(question_, larger) <= most) best = std::move(larger);
+      }
+      plan = std::move(best);
+    }
+  }
+
   void Adopt(const std::set<size_t>& group, Plan& plan) {
     PlacementQuestion part{{}, question_.cluster, question_.existing};
     Plan choices;

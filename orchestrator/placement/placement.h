@@ -32,6 +32,9 @@ struct PlacementRule {
   double least_saving = 0.05;  // of the cost without
   double sigmas = 2;
   int share_steps = 16;  // partial caches that are tried: 1/16, 2/16, ...
+  // A larger part is kept where that costs at most so much more: what is just enough by the model
+  // is too little when the model is a little off.
+  double share_slack = 0;
 };
 
 // One line of `headrace explain`.

@@ -22,7 +22,7 @@ struct CachingOptions {
   double trainer_price = 20;  // per second
   double worker_price = 1;
   double network_bytes_per_second = 0;  // of a worker; 0: not known, no limit
-  PlacementRule rule = {};
+  PlacementRule rule = {.share_slack = 0.01};
   EvidenceRule evidence = {};
   ResolveRule resolve = {};
 };

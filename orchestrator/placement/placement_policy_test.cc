@@ -154,6 +154,15 @@ TEST(CachingPolicyTest, OfWhatDoesNotFitAShareIsKept) {
   EXPECT_NEAR(plan.observed / plan.predicted, 1, 0.15) << plan.observed << " " << plan.predicted;
 }
 
+TEST(CachingPolicyTest, WhereAPartWouldJustDoAllIsKept) {
+  CachingWorld world = Heavy();
+  world.demand = 3 * world.Rate(0, 0);  // two thirds of the rows from a cache are as fast as that
+  world.Begin();
+  world.UntilEpoch(9);
+  EXPECT_EQ(world.told, (CachePlacement{.cut = 1, .tier = "memory"})) << world.last.reason;
+  EXPECT_EQ(world.changes.size(), 1u);
+}
+
 TEST(CachingPolicyTest, WithoutATierItSaysSo) {
   CachingWorld world = Heavy();
   world.memory = 0;

@@ -19,7 +19,6 @@ ROWS = TARS * EACH
 HEAVY = [{"decode_image": {"field": "jpg"}}, {"resize": {"field": "jpg", "size": [400, 400]}},
          {"gaussian_blur": {"field": "jpg", "kernel_size": 31, "sigma": 5.0}}, {"resize": {"field": "jpg", "size": [16, 16]}},
          {"random_flip": {"field": "jpg"}}, {"shuffle": {"buffer": 60, "seed": 1}}, {"batch": {"size": 10}}]
-LIGHT = [{"decode_image": {"field": "jpg"}}, {"resize": {"field": "jpg", "size": [16, 16]}}, {"batch": {"size": 10}}]
 
 
 def numbered_images(directory):
@@ -134,22 +133,6 @@ def test_a_job_bound_by_its_preprocessing_is_given_a_cache_which_serves_later_ep
         assert words in said["text"], said["text"]
 
 
-def test_a_job_bound_by_its_trainer_gets_none_and_is_told_why(tmp_path):
-    images = numbered_images(tmp_path)
-    said = {}
-    with placing(tmp_path) as cluster, Orchestrator(cluster, tmp_path):
-
-        def watch():
-            said.update(wait_for(lambda: solved(cluster, "slow"), 120, "a decision"))
-
-        got = trainers.train(cluster, images.write(tmp_path, LIGHT), images.field, tmp_path, "slow", said=20, cache="auto", sleep=0.2 * processes.SLOW,
-                             during=watch)
-        trainers.assert_each_once(got[0], images.expected)
-        assert cluster.metric("headrace_cache_fills_total") == 0
-    assert said["placement"]["none"], said
-    assert "no cache" in said["why"] and "bound by the trainer" in said["why"]
-
-
 def test_what_was_decided_outlives_the_orchestrator_and_the_dispatcher(tmp_path):
     images, hold = numbered_images(tmp_path), tmp_path / "go on"
     with placing(tmp_path) as cluster, contextlib.ExitStack() as stack:
@@ -219,17 +202,24 @@ def test_warming_up_fills_caches_and_runs_nothing_behind_them(tmp_path):
 def test_warming_up_in_front_of_any_step_is_what_jobs_find_there(tmp_path):
     lines = write_lines(tmp_path / "data", "before", files=6)
     without = lines.write(tmp_path, [s for s in STEPS if "cache" not in s], suffix="without")
-    with Caching(tmp_path, workers=2, memory="64MiB") as cluster:
-        assert warm(cluster, without, "--before", 2, "--tier", "memory")["done"]
-        kept = sum(cluster.metric("headrace_cache_splits", worker) for worker in (0, 1))
-        assert kept >= 6
+    with Caching(tmp_path, memory="64MiB") as cluster:
+        assert warm(cluster, without, "--before", 2, "--tier", "memory")["splits_filled"] == 6
         got = trainers.train(cluster, lines.write(tmp_path, STEPS, suffix="with"), lines.field, tmp_path, "found")
         trainers.assert_each_once(got[0], lines.expected)
-        wait_for(lambda: sum(cluster.metric("headrace_cache_hits_total", worker) for worker in (0, 1)) > 0, 10, "hits")
+        cluster.await_metric(6, "headrace_cache_hits_total")
         refused = warm(cluster, without, check=False)
         assert refused.returncode == 1 and "--before STEP" in refused.stderr
         illegal = warm(cluster, without, "--before", 4, check=False)
         assert illegal.returncode == 1 and "shuffle" in illegal.stderr
+
+
+def test_warming_up_fills_all_workers_caches_together(tmp_path):
+    lines = write_lines(tmp_path / "data", "both", files=12)
+    pipeline = lines.write(tmp_path, STEPS)
+    with Caching(tmp_path, workers=2, memory="64MiB") as cluster:
+        assert warm(cluster, pipeline)["done"]
+        assert sum(cluster.metric("headrace_cache_splits", worker) for worker in (0, 1)) >= 12
+        trainers.assert_each_once(trainers.train(cluster, pipeline, lines.field, tmp_path, "warmed")[0], lines.expected)
 
 
 def test_warming_up_ends_in_time_and_says_how_far_it_came(tmp_path):
