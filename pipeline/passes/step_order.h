@@ -1,12 +1,14 @@
-// What passes ask that change the order of steps.
+// What the passes have in common that change the order of steps.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/graph/op_registry.h"
+#include "pipeline/graph/passes/pass.h"
 #include "pipeline/graph/plan.h"
 
 namespace headrace {
@@ -21,18 +23,24 @@ struct DeclaredStep {
   bool ApartFrom(const DeclaredStep& other) const;
 };
 
-// One for each step of `plan`, in its order. INTERNAL when a step cannot be made.
-absl::StatusOr<std::vector<DeclaredStep>> DeclaredSteps(const Plan& plan, const OpRegistry& ops);
+// A pass that moves single steps to where they save work, over others that they commute with.
+class StepMover : public Pass {
+ public:
+  absl::StatusOr<bool> Apply(Plan& plan, const OpRegistry& ops) const override;
 
-// Takes the step at `from` out and puts it where it then stands at `to`.
-template <typename T>
-void MoveStep(std::vector<T>& steps, size_t from, size_t to) {
-  T moved = std::move(steps[from]);
-  steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(from));
-  steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(to), std::move(moved));
-}
+ protected:
+  // Which step has its turn first: the one that leaves room for others of its kind.
+  enum class Turns { kFirstStepFirst, kLastStepFirst };
+  // `why` ends the sentence about a move: "moved 3:filter in front of 1:decode_image: " + why.
+  StepMover(Turns turns, std::string_view why) : turns_(turns), why_(why) {}
 
-// "3:filter": as metrics and tables call it.
-std::string LabelOf(const PlannedStep& planned);
+ private:
+  // Where the step at `at` is to stand, once it was taken out; `at` when it stays.
+  virtual size_t PlaceOf(const Plan& plan, const std::vector<DeclaredStep>& declared,
+                         size_t at) const = 0;
+
+  const Turns turns_;
+  const std::string_view why_;
+};
 
 }  // namespace headrace
