@@ -42,6 +42,14 @@ TEST_F(ClaimTest, WhatIsOutOfBoundsIsNamed) {
   EXPECT_TRUE(Refusal().ok());
 }
 
+TEST_F(ClaimTest, WhatIsNotServedYetIsRefusedAndNotPassedOver) {
+  options.set_sharing(true);
+  EXPECT_THAT(Refusal().ToString(), HasSubstr("sharing is not served by this dispatcher"));
+  options.clear_sharing();
+  options.set_coordinated(true);
+  EXPECT_THAT(Refusal().ToString(), HasSubstr("coordinated is not served by this dispatcher"));
+}
+
 TEST_F(ClaimTest, ARankThatClaimsOtherwiseIsRefusedWithTheDifference) {
   options.set_weight(1);
   Open();

@@ -119,6 +119,13 @@ absl::Status Taken(const Job& job, const std::string& difference) {
   return AlreadyExists("job '{}' is running and differs: {}", job.name, difference);
 }
 
+// Words of the wire that came before what they stand for.
+absl::Status CheckServed(const v1::JobOptions& options) {
+  if (!options.sharing() && !options.coordinated()) return absl::OkStatus();
+  return InvalidArgument("{} is not served by this dispatcher: leave it out",
+                         options.sharing() ? "sharing" : "coordinated");
+}
+
 void OpenNew(OpContext& context, const v1::OpenJobRequest& request, const std::string& name,
              ResolvedPipeline resolved, SplitPieces pieces) {
   while (pieces.columns.size() > 1) {
@@ -229,6 +236,7 @@ absl::StatusOr<v1::OpenJobReply> OpenResolvedJob(OpContext& context,
     return InvalidArgument(
         "sharding static_hint: the 'shard' step must come before the step that makes batches");
   }
+  HR_RETURN_IF_ERROR(CheckServed(request.options()));
   HR_RETURN_IF_ERROR(CheckClaim(request.options()));
   HR_RETURN_IF_ERROR(CheckOrdered(request.options(), resolved));
   JobData shape;
